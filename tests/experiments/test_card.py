@@ -9,7 +9,7 @@ import pytest
 import cranfield as cf
 from cranfield import simulate
 from cranfield.experiments import Decisions, Source, System, run
-from cranfield.experiments.card import checklist
+from cranfield.experiments.card import checklist, relevance_text
 from cranfield.experiments.card_formats import paragraph
 
 
@@ -111,3 +111,11 @@ def test_what_is_missing_is_named_and_nothing_else(tiny, tmp_path):
     rich = tiny(data=(file, *tiny().data), notes={"data": "example.org", "tuning": "by hand"})
     assert run(rich, tmp_path / "rich").missing() == []
     assert "Nothing is missing." in (tmp_path / "rich" / "card.md").read_text()
+
+
+def test_what_makes_an_item_relevant_is_said_by_data_where_it_differs():
+    both = {"metrics": ["P@10", "nDCG@10"]}
+    one = {"decisions": both, "thresholds": {"films": 4.0}}
+    assert relevance_text(one) == "relevant from 4 (P); nDCG: gain = rating"
+    two = {"decisions": {"metrics": ["P@10"]}, "thresholds": {"films": 4.0, "clicks": 1.0}}
+    assert relevance_text(two) == "films: relevant from 4, clicks: relevant from 1"

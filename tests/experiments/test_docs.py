@@ -6,11 +6,22 @@ import re
 import tomllib
 from pathlib import Path
 
-from cranfield.experiments import Decisions
-from cranfield.experiments.decisions import described
+from cranfield.experiments import DECISIONS, Decisions
 from cranfield.experiments.file import SYSTEM, TOP, experiment_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "experiment.md"
+
+
+def described() -> str:
+    """Return the table for the docs: every decision with its letter, what it decides, its choices and its default."""
+    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
+    for name, declared in DECISIONS.items():
+        words = " or ".join(f"`{word}`" for word in declared.metadata["choices"])
+        values = declared.default if isinstance(declared.default, tuple) else (declared.default,)
+        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
+        says = f"{declared.metadata['says']}: {words}" if words else declared.metadata["says"]
+        lines.append(f"| {declared.metadata['letter']} | `{name}` | {says} | {usual} |")
+    return "\n".join(lines)
 
 
 def test_the_example_files_are_experiments():

@@ -7,6 +7,7 @@ import pytest
 from cranfield._errors import CranfieldError
 from cranfield.cli import main
 from cranfield.experiments import System, Tuning, clean, diff, plan, run, show
+from cranfield.experiments.folders import bytes_text
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 
@@ -290,3 +291,8 @@ def test_a_changed_file_of_a_freed_artifact_is_not_taken_for_half_of_one(tiny, t
     clean(tiny_folder, free=True)
     assert clean(tiny_folder, free=True).frame().is_empty()
     assert changed.read_text() == "my notes"
+
+
+@pytest.mark.parametrize(("count", "text"), [(20, "20 B"), (999, "999 B"), (1_234_567, "1.2 MB")])
+def test_a_number_of_bytes_is_readable(count, text):
+    assert bytes_text(count) == text

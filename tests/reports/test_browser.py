@@ -18,7 +18,7 @@ import cranfield as cf
 from cranfield.audits import Audit, Grid, VariedDecision
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
-from cranfield.reports.sections.explorer import explore, label_of
+from cranfield.reports.sections.explorer import explore
 from cranfield.reports.sections.groups import quantiles
 from cranfield.reports.sections.leaderboard import full_and_condensed
 from cranfield.reports.tables import leaderboard_frame, leaderboard_table
@@ -171,7 +171,7 @@ def test_the_explorer_shows_the_order_that_the_numbers_say(open_page, measured, 
     page = open_page()
 
     def expected(scores, metric, average="mean", coverage="full"):
-        choices = {**label_of("test", scores, metric), "average": average, "coverage": coverage}
+        choices = {**explored.label("test", scores, metric), "average": average, "coverage": coverage}
         means = explored.means[explored.find(**choices)].astype(np.float32)
         return [SYSTEMS[s] for s in np.argsort(-means, kind="stable")]
 

@@ -9,7 +9,7 @@ import cranfield as cf
 from cranfield.comparisons.samples import as_scores
 from cranfield.measures import Averaging
 from cranfield.measures.joining import join_folds
-from cranfield.reports.sections.explorer import AVERAGES, explore, label_of
+from cranfield.reports.sections.explorer import AVERAGES, explore
 
 SYSTEMS = ("a", "b", "c", "d")
 
@@ -39,14 +39,14 @@ def test_every_combination_of_decisions_is_there_once(explored):
 @pytest.mark.parametrize("policy", ["full", "reduced"])
 def test_averages_are_those_of_the_scores(explored, variants, average, policy):
     scores = variants[1][1]
-    row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
+    row = explored.find(**{**explored.label("test", scores, "P@5"), "average": average, "coverage": policy})
     assert explored.means[row].tolist() == scores.average(average, coverage=policy)[:, 0].tolist()
 
 
 @pytest.mark.parametrize(("average", "policy"), [("mean", "full"), (AVERAGES[-1], "reduced")])
 def test_p_values_are_those_of_a_comparison_corrected_for_all_pairs(explored, variants, average, policy):
     scores = variants[0][1]
-    row = explored.find(**{**label_of("test", scores, "P@5"), "average": average, "coverage": policy})
+    row = explored.find(**{**explored.label("test", scores, "P@5"), "average": average, "coverage": policy})
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
     how = {"significance": "student", "correction": "bonferroni", "average": average, "coverage": policy}
     frame = cf.compare(scores, metrics=["P@5"], **how).matrix()
@@ -64,7 +64,7 @@ def test_a_pair_has_the_p_value_of_the_page_under_the_decisions_of_the_page(expl
     assert together.alpha == together.as_dict()["alpha"] == 0.1
     changed = np.zeros(len(explored.rows), dtype=bool)
     for metric in scores.metrics:
-        row = explored.find(**label_of("test", scores, metric, coverage=policy))
+        row = explored.find(**explored.label("test", scores, metric, averaging))
         best = SYSTEMS[int(np.argmax(explored.means[row]))]
         matrix = comparison.matrix(metric)
         expected = dict(zip(matrix["system"], matrix[best]))
@@ -76,7 +76,7 @@ def test_a_pair_has_the_p_value_of_the_page_under_the_decisions_of_the_page(expl
 def test_p_values_have_the_spread_between_repetitions_in_them(make_scores):
     parts = [make_scores(systems=SYSTEMS, metrics=("P@5",), seed=seed) for seed in range(3)]
     explored = explore([("test", join_folds(parts, range(3)))])
-    row = explored.find(**label_of("test", parts[0], "P@5", coverage="full"))
+    row = explored.find(**explored.label("test", parts[0], "P@5"))
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
     crossed = cf.compare(parts, baseline=best, correction="none").frame()
     assert set(crossed["method"]) == {"crossed"}
@@ -85,7 +85,7 @@ def test_p_values_have_the_spread_between_repetitions_in_them(make_scores):
 
 
 def test_averages_without_a_paired_test_have_no_p_value(explored, variants):
-    row = explored.find(**{**label_of("test", variants[0][1], "P@5"), "average": "median", "coverage": "full"})
+    row = explored.find(**{**explored.label("test", variants[0][1], "P@5"), "average": "median", "coverage": "full"})
     assert np.isnan(explored.p[row]).all()
 
 
@@ -121,9 +121,9 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
     asked = {"average": "weighted(by=judged)", "undefined": "leave out", "by": "user"}
     found = explore([("test", scores)], averaging=Averaging(**asked))
     for average in (*AVERAGES, asked["average"]):
-        row = found.find(**label_of("test", scores, "Recall@5", average=average))
+        row = found.find(**found.label("test", scores, "Recall@5", Averaging(average=average)))
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
-    row = found.find(**label_of("test", scores, "Recall@5"))
+    row = found.find(**found.label("test", scores, "Recall@5"))
     best = SYSTEMS[int(np.argmax(found.means[row]))]
     alone = cf.compare(scores, significance="student", correction="none", baseline=best, undefined="leave out").frame()
     expected = np.minimum(6 * alone["p"].to_numpy(), 1)

@@ -7,7 +7,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.comparisons.samples import as_scores
-from cranfield.reports.tables import leaderboard_frame, leaderboard_table
+from cranfield.reports.tables import best_first, leaderboard_frame, leaderboard_table
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
@@ -106,3 +106,7 @@ def test_intervals_are_named_by_their_level_everywhere(scores):
     assert "80 % from" in page
     assert {one.split("%")[0] for one in leaderboard_frame(scores, level=0.8)["interval"].drop_nulls()} == {"80"}
     assert "Averages with 95 % intervals" in report(scores)
+
+
+def test_best_first_keeps_the_order_of_equals_and_puts_undefined_last():
+    assert best_first(np.array([0.1, np.nan, 0.3, 0.1])) == [2, 0, 3, 1]

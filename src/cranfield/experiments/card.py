@@ -150,7 +150,7 @@ def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
     return {
         "sentences": sentences(findings.facts),
         "segments": sentences(facts_of_groups(line.read(SEGMENTS, unit))) if SEGMENTS.wants(line, unit) else [],
-        "assessed": line.read(ASSESS, unit).sentences() if ASSESS.wants(line, unit) else [],
+        "assessed": sentences(line.read(ASSESS, unit).facts) if ASSESS.wants(line, unit) else [],
         "p": rows,
         "intervals": "" if findings.comparison is None else findings.comparison.intervals,
     }
@@ -162,13 +162,7 @@ def points_of(card: Mapping[str, Any]) -> tuple[experiment_facts.Point, ...]:
 
 
 def checklist(card: Mapping[str, Any]) -> list[experiment_facts.Point]:
-    """Return everything the paper asks authors to report, with what the card says about each item.
-
-    Parameters
-    ----------
-    card
-        The card as a dictionary; see `cranfield.experiments.card.card`.
-    """
+    """Return everything the paper asks authors to report, with what the `card` says about each item."""
     return [*_data_items(card), *_list_items(card), *_measurement_items(card), *_comparison_items(card)]
 
 
@@ -240,16 +234,7 @@ def _searched(card: Mapping[str, Any]) -> str | None:
 
 
 def relevance_text(card: Mapping[str, Any]) -> str:
-    """Return what makes an item relevant, and for which metrics; separately per set of ratings if these differ.
-
-    Examples
-    --------
-    >>> decisions = {"metrics": ["P@10", "nDCG@10"]}
-    >>> relevance_text({"decisions": decisions, "thresholds": {"films": 4.0}})
-    'relevant from 4 (P); nDCG: gain = rating'
-    >>> relevance_text({"decisions": {"metrics": ["P@10"]}, "thresholds": {"films": 4.0, "clicks": 1.0}})
-    'films: relevant from 4, clicks: relevant from 1'
-    """
+    """Return what makes an item relevant, and for which metrics; separately per set of ratings if these differ."""
     said = {
         data: relevance_phrase(card["decisions"]["metrics"], threshold)
         for data, threshold in card["thresholds"].items()

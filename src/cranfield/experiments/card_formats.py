@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cranfield._numbers import DASH, listed, number_text, percent_text
@@ -24,16 +24,10 @@ def markdown(card: Mapping[str, Any]) -> str:
     """Return a card as Markdown."""
     lines = [f"# {markdown_text(card['title'])}", "", markdown_text(f"Decisions: {card['phrase']}."), ""]
     for name, result in card["results"].items():
-        lines += [
-            f"On {markdown_text(name)}:",
-            "",
-            *(f"- {markdown_text(sentence)}" for sentence in result["sentences"]),
-            "",
-        ]
-        if result["segments"]:
-            lines += ["By group:", "", *(f"- {markdown_text(sentence)}" for sentence in result["segments"]), ""]
-        if result["assessed"]:
-            lines += ["On the metrics:", "", *(f"- {markdown_text(sentence)}" for sentence in result["assessed"]), ""]
+        headed = {f"On {markdown_text(name)}:": "sentences", "By group:": "segments", "On the metrics:": "assessed"}
+        for head, said in headed.items():
+            if result[said]:
+                lines += [head, "", *(f"- {markdown_text(sentence)}" for sentence in result[said]), ""]
     for heading, build in _TABLES.items():
         table = build(card)
         if table.rows:
@@ -55,53 +49,51 @@ def _decisions(card: Mapping[str, Any]) -> Table:
 
 def _data(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, facts["source"], *(_said(facts[key]) for key in _DATA), ", ".join(facts["fingerprints"].values())]
+        [name, facts["source"], *_values(facts, _DATA), ", ".join(facts["fingerprints"].values())]
         for name, facts in card["data"].items()
     ]
-    return Table(["", "source", *(name.replace("_", " ") for name in _DATA), "fingerprint"], rows)
+    return Table(["", "source", *_heads(_DATA), "fingerprint"], rows)
 
 
 def _filters(card: Mapping[str, Any]) -> Table:
+    changed = ("users", "items", "ratings")
     rows = [
-        [
-            name,
-            f"{step['action']}({_inside(step['settings'])})",
-            *(" → ".join(map(_said, step["effect"][key])) for key in ("users", "items", "ratings")),
-        ]
+        [name, f"{step['action']}({_inside(step['settings'])})",
+         *(" → ".join(map(_said, step["effect"][key])) for key in changed)]
         for name, facts in card["data"].items()
         for step in facts["filters"]
-    ]
-    return Table(["", "filter", "users", "items", "ratings"], rows)
+    ]  # fmt: skip
+    return Table(["", "filter", *changed], rows)
 
 
 def _splits(card: Mapping[str, Any]) -> Table:
     rows = [
-        [name, *(_said(split[key]) for key in _SPLITS), split["fingerprints"]["test"]]
+        [name, *_values(split, _SPLITS), split["fingerprints"]["test"]]
         for name, splits in card["splits"].items()
         for split in splits
     ]
-    return Table(["", *(name.replace("_", " ") for name in _SPLITS), "fingerprint of the test part"], rows)
+    return Table(["", *_heads(_SPLITS), "fingerprint of the test part"], rows)
 
 
 def _systems(card: Mapping[str, Any]) -> Table:
-    rows = [
-        [
-            name,
-            system["spelling"],
-            "unknown" if system["parameters"] is None else _inside(system["parameters"]) or "none",
-        ]
-        for name, system in card["systems"].items()
-    ]
+    stated = {name: system["parameters"] for name, system in card["systems"].items()}
+    inside = {name: "unknown" if values is None else _inside(values) or "none" for name, values in stated.items()}
+    rows = [[name, system["spelling"], inside[name]] for name, system in card["systems"].items()]
     return Table(["", "system", "parameters"], rows)
 
 
 def _searches(card: Mapping[str, Any]) -> Table:
-    rows = [
-        [name, *(_said(search[key]) for key in _SEARCHED)]
-        for name, system in card["systems"].items()
-        for search in system["searches"]
-    ]
+    systems = card["systems"].items()
+    rows = [[name, *_values(search, _SEARCHED)] for name, system in systems for search in system["searches"]]
     return Table(["", *_SEARCHED], rows)
+
+
+def _values(record: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    return [_said(record[key]) for key in keys]
+
+
+def _heads(keys: Sequence[str]) -> list[str]:
+    return [key.replace("_", " ") for key in keys]
 
 
 def _coverage(card: Mapping[str, Any]) -> Table:
@@ -203,13 +195,7 @@ _CORRECTIONS = {
 
 
 def paragraph(card: Mapping[str, Any]) -> str:
-    """Return a card as a paragraph: the data, each decision, the systems and the coverage.
-
-    Parameters
-    ----------
-    card
-        The card as a dictionary; see `cranfield.experiments.card.card`.
-    """
+    """Return a card as a paragraph: the data, each decision, the systems and the coverage."""
     decisions = card["decisions"]
     sentences = (
         *_data_sentences(card, decisions),

@@ -69,12 +69,6 @@ class _Decisions(Decided):
     def _of(self, name: str) -> Any:
         return getattr(self, name)
 
-    def with_(self, **changes: Any) -> Any:
-        """Return a copy with some decisions changed."""
-        for name in changes:
-            known_decision(name)
-        return super().with_(**changes)
-
     def differences(self, other: Decided) -> dict[str, tuple[Any, Any]]:
         """Return the decisions that differ from another set, by name, each with both values.
 
@@ -279,18 +273,6 @@ def checked_value(name: str, value: Any) -> Any:
     return in_one_form(declared, _written(name, value, declared))
 
 
-def described() -> str:
-    """Return the table for the docs: every decision with its letter, what it decides, its choices and its default."""
-    lines = ["| | key | what it decides | default |", "|---|---|---|---|"]
-    for name, declared in DECISIONS.items():
-        words = " or ".join(f"`{word}`" for word in declared.metadata["choices"])
-        values = declared.default if isinstance(declared.default, tuple) else (declared.default,)
-        usual = ", ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in values) or "none"
-        says = f"{declared.metadata['says']}: {words}" if words else declared.metadata["says"]
-        lines.append(f"| {declared.metadata['letter']} | `{name}` | {says} | {usual} |")
-    return "\n".join(lines)
-
-
 @cache
 def takes(name: str, value: Any) -> bool:
     """Whether a decision accepts a value."""
@@ -330,13 +312,7 @@ def _phrase(name: str, value: Any) -> str | None:
 
 
 def phrases(letter: str, stated: Mapping[str, Any], but: Collection[str] = ()) -> list[str]:
-    """Return the decisions of a letter in words, except for those in ``but`` and those that need no mention.
-
-    Examples
-    --------
-    >>> phrases("C1", Decisions(length=200).as_dict(), but=["lists"])
-    ['lists of 200']
-    """
+    """Return the decisions of a letter in words, except for those in ``but`` and those that need no mention."""
     names = [name for name, declared in DECISIONS.items() if declared.metadata["letter"] == letter and name not in but]
     return [said for name in names if name in stated and (said := _phrase(name, stated[name])) is not None]
 

@@ -16,7 +16,7 @@ from cranfield._registry import parse
 from cranfield.comparisons import check_repeated
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.searching import Tuning
-from cranfield.experiments.source import Source, check_keys, check_name
+from cranfield.experiments.source import Source, at_key, check_keys, check_name
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import from_profiles, predicts_ratings, recommender, system_among
@@ -59,10 +59,8 @@ class System:
         if (self.spelling is None) == (self.run is None):
             raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
         if self.spelling is not None:
-            try:
+            with at_key(f"systems.{self.name}"):
                 check_form(self.spelling) if names_code(self.spelling) else recommender(self.spelling)
-            except SettingError as error:
-                raise SettingError(f"systems.{self.name}: {error}") from None
             object.__setattr__(self, "spelling", str(parse(self.spelling)))
         for key, value in self.reading.items():
             if self.run is None:
@@ -71,10 +69,8 @@ class System:
         if self.tuning is not None:
             if self.spelling is None:
                 raise SettingError(f"systems.{self.name} is a file, so there is nothing to search; leave search out")
-            try:
+            with at_key(f"systems.{self.name}"):
                 self.tuning.check(self.spelling)
-            except SettingError as error:
-                raise SettingError(f"systems.{self.name}: {error}") from None
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from cranfield import _checks as check
-from cranfield._errors import InputError, SettingError, nearest
+from cranfield._errors import InputError, SettingError
 from cranfield._files import write_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield.comparisons import check_correction
-from cranfield.experiments.decisions import DECISIONS, Decisions, known_decision
+from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
 from cranfield.experiments.searching import Tuning, space_of
-from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key
+from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys
 from cranfield.measures import Segmenting, file_and_column
 from cranfield.recommenders import displayed_name
 
@@ -120,6 +120,18 @@ _NOTES = """
 """
 
 
+_OPTIONAL = {
+    "assess": (
+        "which metric can be trusted on these data",
+        "Which metric can be trusted on these data? The keys are options of `cranfield.assess`.",
+    ),
+    "audit": (
+        "whether the winner survives other decisions",
+        "Does the winner survive other decisions? See the page about audits.",
+    ),
+}
+
+
 def read_experiment(path: str | Path) -> Experiment:
     r"""Read an experiment file; an error says in one line which key is wrong and what it may be.
 
@@ -155,14 +167,8 @@ def read_experiment(path: str | Path) -> Experiment:
 
 
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
-    """Return the experiment described by plain tables, such as those read from a file.
-
-    Examples
-    --------
-    >>> print(experiment_of({"decisions": {"split": "random(train=0.5)", "metrics": ["P@10"]}}).decisions)
-    random 50/50, full lists, P@10, plain mean
-    """
-    _known("the file", table, TOP)
+    """Return the experiment described by plain tables, such as those read from a file."""
+    check_keys("the file", table, TOP)
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
     if "decisions" in table:
         stated["decisions"] = _decisions(_table("decisions", table["decisions"]))
@@ -172,12 +178,12 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
         stated["systems"] = tuple(_systems(table["systems"]))
     for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
         if key in table:
-            stated[key] = dict(_known(key, _table(key, table[key]), known))
+            stated[key] = dict(check_keys(key, _table(key, table[key]), known))
     return Experiment(**stated, base=base)
 
 
 def _decisions(table: Mapping[str, Any]) -> Decisions:
-    _known("decisions", table, DECISIONS)
+    check_keys("decisions", table, DECISIONS)
     with at_key("decisions"):
         stated: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
@@ -194,7 +200,7 @@ _FILES = (*KINDS, "test", *FEATURES)
 def _source(name: str, table: object) -> Source:
     for key in {"path", "source", "csv", "filename"}.intersection(_table(f"data.{name}", table)):
         raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
-    entries = _known(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
+    entries = check_keys(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
     where = {key: entries[key] for key in _FILES if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
@@ -213,7 +219,7 @@ def _systems(stated: object) -> Iterator[System]:
 
 def _system(name: str, table: Mapping[str, Any]) -> System:
     where = f"systems.{name}"
-    _known(where, table, SYSTEM)
+    check_keys(where, table, SYSTEM)
     reading = {key: table[key] for key in LIST_READING if key in table}
     if "search" not in table:
         for key in ("metric", "trials"):
@@ -232,23 +238,8 @@ def _table(where: str, value: object) -> Mapping[str, Any]:
     return value
 
 
-def _known(where: str, table: Mapping[str, Any], known: Any) -> Mapping[str, Any]:
-    for key in table:
-        if key not in known:
-            raise SettingError(f"{where}: no key {key!r}{nearest(key, known)}")
-    return table
-
-
 def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
-    """Return an experiment as a commented TOML file that reads back as the same experiment.
-
-    ``about`` is a comment for the top of the file.
-
-    Examples
-    --------
-    >>> experiment_of(tomllib.loads(toml_of(Experiment()))) == Experiment()
-    True
-    """
+    """Return an experiment as a commented TOML file that reads back as the same; ``about`` is a comment at its top."""
     lines = [_HEAD + about, f"title = {_value(experiment.title)}"]
     lines.append(f"seed = {experiment.seed}                 # fixes every random choice")
     lines.append(f"repetitions = {experiment.repetitions}          # how many times the ratings are split\n")
@@ -264,8 +255,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
         lines.append(f"{_key(system.name)} = {_value(_stated(system))}")
     lines.append(_NOTES + "[notes]")
     lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
-    lines += _assess_lines(experiment.assess)
-    lines += _audit_lines(experiment.audit)
+    lines += [*_optional_lines("assess", experiment.assess), *_optional_lines("audit", experiment.audit)]
     return "\n".join(lines) + "\n"
 
 
@@ -278,7 +268,7 @@ def _stated(system: System) -> Any:
 def _decision_lines(decisions: Decisions) -> Iterator[str]:
     letter = None
     for name, value in decisions.as_dict().items():
-        about = known_decision(name).metadata
+        about = DECISIONS[name].metadata
         if about["letter"] != letter:
             letter = about["letter"]
             yield f"# {letter} {_LETTERS[letter]}"
@@ -292,24 +282,18 @@ def _decision_lines(decisions: Decisions) -> Iterator[str]:
             yield f"{line:<32} # {says}"
 
 
-def _assess_lines(assess: Mapping[str, Any] | None) -> Iterator[str]:
-    if assess is None:
-        yield "\n# To ask which metric can be trusted on these data, remove the next comment mark.\n# [assess]"
+def _optional_lines(name: str, table: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield the lines of a table that an experiment may leave out; tables inside it come last."""
+    question, about = _OPTIONAL[name]
+    if table is None:
+        yield f"\n# To ask {question}, remove the next comment mark.\n# [{name}]"
         return
-    yield "\n# Which metric can be trusted on these data? The keys are options of `cranfield.assess`.\n[assess]"
-    yield from (f"{key} = {_value(value)}" for key, value in assess.items())
-
-
-def _audit_lines(audit: Mapping[str, Any] | None) -> Iterator[str]:
-    if audit is None:
-        yield "\n# To ask whether the winner survives other decisions, remove the next comment mark.\n# [audit]"
-        return
-    yield "\n# Does the winner survive other decisions? See the page about audits.\n[audit]"
-    yield from (f"{key} = {_value(value)}" for key, value in audit.items() if not isinstance(value, Mapping))
-    for key, table in audit.items():
-        if isinstance(table, Mapping):
-            yield f"[audit.{key}]"
-            yield from (f"{_key(name)} = {_value(value)}" for name, value in table.items())
+    yield f"\n# {about}\n[{name}]"
+    yield from (f"{key} = {_value(value)}" for key, value in table.items() if not isinstance(value, Mapping))
+    for key, inner in table.items():
+        if isinstance(inner, Mapping):
+            yield f"[{name}.{key}]"
+            yield from (f"{_key(entry)} = {_value(value)}" for entry, value in inner.items())
 
 
 def _key(name: str) -> str:
@@ -326,14 +310,7 @@ def _value(value: Any) -> str:
 
 
 def moved(experiment: Experiment, folder: Path) -> Experiment:
-    """Return an experiment with its file names relative to another folder.
-
-    Examples
-    --------
-    >>> here = Experiment(data=(Source("mine", file="ratings.csv"),), base=Path("/home/ann"))
-    >>> moved(here, Path("/home/ann/out")).data[0].file
-    '../ratings.csv'
-    """
+    """Return an experiment with its file names relative to another folder."""
 
     def from_there(name: str | None) -> str | None:
         if name is None:

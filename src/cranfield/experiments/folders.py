@@ -87,24 +87,15 @@ def show(folder: str | Path) -> Shown:
 _IN_VERDICTS = ("data/", "scores/", "results/", "segments/", "assess/")
 
 _SCHEMA = {
-    "stage": pl.String,
-    "artifact": pl.String,
-    "files": pl.Int64,
-    "bytes": pl.Int64,
-    "stored": pl.Int64,
+    **dict.fromkeys(("stage", "artifact"), pl.String),
+    **dict.fromkeys(("files", "bytes", "stored"), pl.Int64),
     "seconds": pl.Float64,
     "damaged": pl.Boolean,
 }
 
 
 def bytes_text(count: int) -> str:
-    """Return a number of bytes in readable units.
-
-    Examples
-    --------
-    >>> bytes_text(20), bytes_text(1_234_567)
-    ('20 B', '1.2 MB')
-    """
+    """Return a number of bytes in readable units."""
     power = min((len(str(count)) - 1) // 3, 3)
     return f"{count} B" if power == 0 else f"{count / 1000**power:.1f} {('B', 'kB', 'MB', 'GB')[power]}"
 
@@ -190,7 +181,7 @@ def _spare(store: Store, *, free: bool) -> Spare:
             if key in spare:
                 named.setdefault(key, (root.title, name))
     named |= {key: (_NOBODY, record.name) for key, record in spare.items() if key not in named}
-    rows = [(*named[key], spare[key].size) for key in named]
+    rows = [(*named[key], size_of(spare[key].home / file for file in spare[key].files)) for key in named]
     rows += [(_NOBODY, f"half made/{key[:12]}", size) for key, size in half_made.items()]
     frame = pl.DataFrame(rows, schema={"experiment": pl.String, "artifact": pl.String, "bytes": pl.Int64}, orient="row")
     if free:

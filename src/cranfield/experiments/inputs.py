@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from cranfield import judgments
 from cranfield._errors import InputError, SettingError
 from cranfield._polars import read_parquet, readable, scan_parquet
 from cranfield._record import Step, file_checksum
@@ -17,18 +18,7 @@ from cranfield._registry import parse
 from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key, simulated
-from cranfield.judgments import (
-    NONE,
-    TRAIN,
-    Context,
-    accepted,
-    as_judged,
-    catalogue_ids,
-    check_inputs,
-    is_no_catalogue,
-    with_live,
-)
-from cranfield.measures import Average, Scores, Segmenting, catalogue_warnings, read_column
+from cranfield.measures import Average, Segmenting, catalogue_warnings, read_column
 from cranfield.rankings import Run, measured_ratings, read_run
 from cranfield.splits import Split, apply, predefined
 from cranfield.store import fingerprint
@@ -59,7 +49,7 @@ def check_files(experiment: Experiment) -> None:
     catalogue = catalogue_of(experiment)
     if isinstance(catalogue, Path):
         try:
-            catalogue_ids(catalogue)
+            judgments.catalogue_ids(catalogue)
         except InputError as error:
             problem = error.problem if error.source is None else f"{error.source}: {error.problem}"
             raise InputError(problem, source="decisions: catalogue", remedy=error.remedy) from error
@@ -89,7 +79,7 @@ def _check_segment(experiment: Experiment, source: Source, text: str) -> None:
 def catalogue_of(experiment: Experiment) -> str | Path:
     """Return the path of the catalogue file, or the keyword that the experiment gives instead."""
     catalogue = experiment.decisions.catalogue
-    return catalogue if catalogue in (NONE, TRAIN) else experiment.path(catalogue)
+    return catalogue if catalogue in (judgments.NONE, judgments.TRAIN) else experiment.path(catalogue)
 
 
 def catalogue_digest(experiment: Experiment) -> str:
@@ -257,11 +247,11 @@ def check_given_runs(line: Pipeline, unit: Unit, test: Ratings, train: Ratings) 
     systems = [system for system in line.experiment.systems if system.run is not None]
     if systems:
         runs = [given_run(line.experiment, unit.source, system) for system in systems]
-        judged = as_judged(runs, test, None, Context(train))
-        check_inputs(judged, strict=line.strict)
+        judged = judgments.as_judged(runs, test, None, judgments.Context(train))
+        judgments.check_inputs(judged, strict=line.strict)
         catalogue = catalogue_of(line.experiment)
-        if line.strict and not is_no_catalogue(catalogue):
-            accepted(catalogue_warnings(with_live(judged, catalogue, train)), strict=True)
+        if line.strict and not judgments.is_no_catalogue(catalogue):
+            judgments.accepted(catalogue_warnings(judgments.with_live(judged, catalogue, train)), strict=True)
 
 
 # Weights of users, from a column of a file that an experiment names: ``average = "weighted(by=users.csv:spend)"``.
@@ -281,13 +271,13 @@ def weights_checksum(experiment: Experiment) -> str | None:
     return None if file is None else input_checksum(file[0])
 
 
-def with_weights(experiment: Experiment, scores: Scores, kept: Path | None = None) -> Scores:
-    """Return scores with the column of user weights, read from its file or from the folder where it is kept."""
+def user_weights(experiment: Experiment, kept: Path | None = None) -> dict[str, pl.DataFrame]:
+    """Return the column of user weights by its name, from its file or where it is kept; none without weights."""
     file = _weights_file(experiment)
     if file is None:
-        return scores
+        return {}
     column = read_column(*file) if kept is None else read_parquet(kept / _WEIGHTS)
-    return replace(scores, user_columns={str(Average.of(experiment.decisions.average).weights): column})
+    return {str(Average.of(experiment.decisions.average).weights): column}
 
 
 def keep_weights(experiment: Experiment, place: Path) -> list[Path]:

@@ -44,26 +44,14 @@ class Stage(ABC, Generic[T]):
     add it to `cranfield.experiments.stages.STAGES`.
     """
 
-    name: ClassVar[str]
-    """The first part of the names of its artifacts."""
-
-    title: ClassVar[str]
-    """What it does, as shown while it runs."""
-
-    level: ClassVar[Level]
-    """What it makes an artifact for."""
-
+    name: ClassVar[str]  # the first part of the names of its artifacts
+    title: ClassVar[str]  # what it does, as shown while it runs
+    level: ClassVar[Level]  # what it makes an artifact for
+    # Part of the key of its artifacts. Raise it when the same inputs give another artifact; a test compares them.
     version: ClassVar[int] = 1
-    """Part of the key of its artifacts. Raise it when the same inputs give another artifact; a test compares them."""
-
-    exported: ClassVar[bool] = False
-    """Whether its artifacts are readable files in the folder of the experiment."""
-
-    timed: ClassVar[bool] = False
-    """Whether a plan says how long each of its artifacts takes."""
-
-    seconds_per_rating: ClassVar[float] = 0.0
-    """About how long an artifact takes for each rating; see `seconds`."""
+    exported: ClassVar[bool] = False  # whether its artifacts are readable files in the folder of the experiment
+    timed: ClassVar[bool] = False  # whether a plan says how long each of its artifacts takes
+    seconds_per_rating: ClassVar[float] = 0.0  # about how long an artifact takes for each rating; see `seconds`
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Check the experiment's settings for a stage from outside this package, before anything is made."""

@@ -15,28 +15,15 @@ from cranfield._record import Step
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
+from cranfield.experiments import stages
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
 from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
-from cranfield.experiments.stages import (
-    ASSESS,
-    CARD,
-    DATA,
-    JUDGED,
-    RESULTS,
-    RUNS,
-    SCORES,
-    SEGMENTS,
-    SPLITS,
-    STAGES,
-    Report,
-)
-from cranfield.experiments.stages.data import decided, measured_test, split_of
-from cranfield.experiments.stages.lists import lists_of
+from cranfield.experiments.stages.data import measured_test
 from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
+from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import experiment as experiment_facts
-from cranfield.facts import html_paragraphs, sentences
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
 from cranfield.rankings import Calibration
@@ -74,7 +61,7 @@ class Results:
             raise InputError("nothing has been made in it yet", source=path, remedy="run the experiment again")
         # The experiment as it was run, even if its file has changed since.
         experiment = experiment_of(tomllib.loads(root.text), base=path)
-        line = Pipeline(experiment, store, (*STAGES, Report()))
+        line = Pipeline(experiment, store, (*stages.STAGES, stages.Report()))
         records = {name: store.find(key) for name, key in root.artifacts.items()}
         line.artifacts = {name: record.called(name) for name, record in records.items() if record is not None}
         self._set(line, root.finished and len(line.artifacts) == len(records))
@@ -102,15 +89,15 @@ class Results:
 
     def decided(self, data: str) -> Decisions:
         """Return the decisions resolved for a set of ratings: the threshold ``auto`` becomes a number."""
-        return decided(self.line, self._source(data))
+        return stages.decided(self.line, self._source(data))
 
-    def facts(self, data: str) -> list[Any]:
+    def facts(self, data: str) -> list[Fact]:
         """Return the facts of the verdict on a set of ratings, then those of each group, then those about the metrics.
 
         ``str`` of a fact is its sentence.
         """
         source = self._source(data)
-        by_group = facts_of_groups(self.segments(data)) if SEGMENTS.wants(self.line, source) else []
+        by_group = facts_of_groups(self.segments(data)) if stages.SEGMENTS.wants(self.line, source) else []
         assessment = self.assessment(data)
         return [*self.findings(data).facts, *by_group, *([] if assessment is None else assessment.facts)]
 
@@ -120,11 +107,11 @@ class Results:
 
     def averages(self) -> pl.DataFrame:
         """Return the averages: one row per set of ratings, repetition, fold, system and metric."""
-        return pl.concat([self._findings(unit).averages for unit in self.line.units("source")])
+        return pl.concat([self.findings(data).averages for data in self.data])
 
     def comparisons(self) -> pl.DataFrame:
         """Return the comparisons: one row per data, repetition, fold, metric and pair; empty for one system."""
-        frames = [self._findings(unit).comparisons for unit in self.line.units("source")]
+        frames = [self.findings(data).comparisons for data in self.data]
         return pl.concat([frame for frame in frames if frame.width] or [pl.DataFrame()])
 
     def _whole(self, stage: Stage[Any], unit: Unit) -> Artifact:
@@ -143,48 +130,45 @@ class Results:
 
     def findings(self, data: str) -> Findings:
         """Return averages and comparisons on a set of ratings as objects, with the underlying scores."""
-        return self._findings(self._source(data))
-
-    def _findings(self, source: Unit) -> Findings:
-        self._whole(RESULTS, source)
+        source = self._source(data)
         for part in self.line.units("part", source):
-            self._whole(SCORES, part)
-        return self.line.read(RESULTS, source)
+            self._whole(stages.SCORES, part)
+        return self._read(stages.RESULTS, source)
 
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
         source = self._source(data)
-        return self._read(SEGMENTS, source) if SEGMENTS.wants(self.line, source) else ()
+        return self._read(stages.SEGMENTS, source) if stages.SEGMENTS.wants(self.line, source) else ()
 
     def assessment(self, data: str) -> Assessment | None:
         """Return the assessment of the metrics on a set of ratings; None if the experiment did not ask for it."""
         source = self._source(data)
-        return self._read(ASSESS, source) if ASSESS.wants(self.line, source) else None
+        return self._read(stages.ASSESS, source) if stages.ASSESS.wants(self.line, source) else None
 
     def measured(self, data: str) -> Iterator[Measured]:
         """Yield the judged lists, the test part and the training part of each fold and repetition."""
         line, source = self.line, self._source(data)
-        self._whole(DATA, source)
+        self._whole(stages.DATA, source)
         for part in line.units("part", source):
-            self._whole(SPLITS, part)
-            self._whole(SCORES, part)
+            self._whole(stages.SPLITS, part)
+            self._whole(stages.SCORES, part)
             for cell in line.units("cell", part):
-                self._whole(JUDGED, cell)
-                if RUNS.wants(line, cell):
-                    self._whole(RUNS, cell)
-            split = split_of(line, part)
+                self._whole(stages.JUDGED, cell)
+                if stages.RUNS.wants(line, cell):
+                    self._whole(stages.RUNS, cell)
+            split = stages.split_of(line, part)
             window = split.step.effect["cut"] if line.decisions.has_windows else None
-            yield Measured(tuple(lists_of(line, part)), measured_test(line, part), split.train, window)
+            yield Measured(tuple(stages.lists_of(line, part)), measured_test(line, part), split.train, window)
 
     def steps(self, data: str) -> list[tuple[str, Step]]:
         """Return the steps applied to a set of ratings before it was measured, by stage name."""
         line, source = self.line, self._source(data)
         part = line.units("part", source)[0]
         cells = line.units("cell", part)
-        history = next(iter(self._whole(DATA, source).facts["parts"].values()))["history"]
+        history = next(iter(self._whole(stages.DATA, source).facts["parts"].values()))["history"]
         done = [("data", Step.of(record)) for record in history]
-        done.append(("split", split_of(line, part).step))
-        runs = {cell.system.name: run for cell in cells if (run := line.made(RUNS, cell)) is not None}
+        done.append(("split", stages.split_of(line, part).step))
+        runs = {cell.system.name: run for cell in cells if (run := line.made(stages.RUNS, cell)) is not None}
         ranked = next((run.facts["history"] for run in runs.values()), ())
         done += [(step["action"], Step.of(step)) for step in ranked]
         for name, run in runs.items():
@@ -206,7 +190,7 @@ class Results:
     def card(self) -> dict[str, Any]:
         """Return the card."""
         (whole,) = self.line.units("experiment")
-        return self._read(CARD, whole)
+        return self._read(stages.CARD, whole)
 
     def missing(self) -> list[str]:
         """Return what the paper asks authors to report but the card does not have."""

@@ -126,8 +126,10 @@ def _of_experiment(results: Results) -> Review:
         for point in points_of(card)
         if point.topic != "how the hyper-parameters were chosen, without the test part"
     ]
-    further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card), _seeds(card)]
-    return Review.of(card["title"], [*items, *further, _hardware(results, card), _time(results)])
+    seeds = ", ".join(map(str, card["seeds"]))
+    seeded = to_report("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
+    further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card)]
+    return Review.of(card["title"], [*items, *further, seeded, _hardware(results, card), _time(results)])
 
 
 def _candidates(card: Mapping[str, Any]) -> experiment_facts.Point:
@@ -209,11 +211,6 @@ def _code(results: Results, card: Mapping[str, Any]) -> experiment_facts.Point:
         f"{stated}; {versions}" if stated else None if own else f"all systems are from cranfield: {versions}",
         f"say where the code of {listed(own or [''])} is available, as code under [notes]",
     )
-
-
-def _seeds(card: Mapping[str, Any]) -> experiment_facts.Point:
-    seeds = ", ".join(map(str, card["seeds"]))
-    return to_report("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
 
 
 def _hardware(results: Results, card: Mapping[str, Any]) -> experiment_facts.Point:

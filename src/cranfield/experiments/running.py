@@ -22,20 +22,10 @@ from cranfield._registry import parse
 from cranfield._terminal import Stages, silent, unheard
 from cranfield.comparisons import as_scores, compare
 from cranfield.data import Ratings
+from cranfield.experiments import inputs
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.file import read_experiment
-from cranfield.experiments.inputs import (
-    about_ratings,
-    check_files,
-    check_given_runs,
-    divided,
-    filtered,
-    load,
-    origin,
-    served_ratings,
-    together,
-)
 from cranfield.experiments.pipeline import Pipeline, Size, Stage, Unit
 from cranfield.experiments.results import Results
 from cranfield.experiments.searching import Range, search
@@ -108,7 +98,7 @@ def run(
     experiment, out = experiment_and_folder(experiment, out, seed)
     if jobs is not None:
         check.whole("jobs", jobs)
-    check_files(experiment)
+    inputs.check_files(experiment)
     if experiment.audit is not None and not extra_stages:
         warnings.warn("[audit] is ignored; cranfield.audit runs the experiment with it", CranfieldWarning, stacklevel=2)
     strict = check.flag("strict", strict)
@@ -305,7 +295,7 @@ def plan(
     ({'new'}, 'runs/tiny/popularity')
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
-    check_files(experiment)
+    inputs.check_files(experiment)
     for stage in extra_stages:
         stage.check_experiment(experiment)
     check_folder(out)
@@ -359,12 +349,12 @@ def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
     users, items, ratings = guess = _guessed_size(line, source)
     if ratings > _READ_AT_ONCE or (source.simulate is not None and users * items > _SIMULATED_AT_ONCE):
         return guess
-    if source.dataset is not None and not origin(line.experiment, source, fetching=False)["parts"]:
+    if source.dataset is not None and not inputs.origin(line.experiment, source, fetching=False)["parts"]:
         return guess
-    there = load(line.experiment, source, line.decisions.overlap)
-    whole = together(list(there.values()))
+    there = inputs.load(line.experiment, source, line.decisions.overlap)
+    whole = inputs.together(list(there.values()))
     if line.decisions.overlap is None:
-        whole = filtered(line.experiment, whole)
+        whole = inputs.filtered(line.experiment, whole)
         there = {"ratings": whole}
     scale = float(whole.values.min()), float(whole.values.max())
     tests = (test for test, _ in _measured(line, there))
@@ -372,15 +362,15 @@ def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
         store.notes.append(experiment_facts.OnData(source.name, without))
     if any(system.run is not None for system in line.experiment.systems):
         for test, train in _measured(line, there):
-            check_given_runs(line, unit, test, train)
+            inputs.check_given_runs(line, unit, test, train)
     return Size(whole.n_users, whole.n_items, len(whole))
 
 
 def _measured(line: Pipeline, parts: Mapping[str, Ratings]) -> Iterator[tuple[Ratings, Ratings]]:
     """Yield the test ratings of the users who are served, and the training ratings, for each repetition and fold."""
     for seed in line.experiment.seeds:
-        for split in divided(line.experiment, parts, seed):
-            yield served_ratings(line.experiment, split, seed), split.train
+        for split in inputs.divided(line.experiment, parts, seed):
+            yield inputs.served_ratings(line.experiment, split, seed), split.train
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:
@@ -398,5 +388,5 @@ def _guessed_size(line: Pipeline, source: Source) -> Size:
         counts = find(source.dataset).counts
         ratings = counts.ratings or counts.rows or 1_000_000
         return Size(counts.users or ratings // 100, counts.items or ratings // 200, ratings)
-    ratings = sum(about_ratings(line.experiment.path(file)) for file in source.files.values())
+    ratings = sum(inputs.about_ratings(line.experiment.path(file)) for file in source.files.values())
     return Size(max(ratings // 100, 1), max(ratings // 200, 1), ratings)

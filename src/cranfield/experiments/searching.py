@@ -21,6 +21,7 @@ from cranfield._registry import Spelling, parse
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
+from cranfield.experiments.source import at_key
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import measure
 from cranfield.metrics import as_metrics, spelled_metric
@@ -300,10 +301,8 @@ class Tuning:
             if not may_be_called(spelling):
                 continue  # its parameters are only known once it is imported
             for value in (values.low, values.high) if isinstance(values, Range) else values:
-                try:
+                with at_key("search"):
                     recommender(str(Spelling(fixed.name, (*fixed.parameters, (name, value)))))
-                except SettingError as error:
-                    raise SettingError(f"search: {error}") from None
 
     @property
     def size(self) -> int:

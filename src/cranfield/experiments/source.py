@@ -24,11 +24,12 @@ def check_name(kind: str, name: object) -> None:
         raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")
 
 
-def check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> None:
-    """Reject keys that a table of the experiment file does not have."""
+def check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
+    """Return a table of the experiment file; reject keys that it does not have."""
     for key in table:
         if key not in known:
-            raise SettingError(f"{where} has no key {key!r}{nearest(key, known)}")
+            raise SettingError(f"{where}: no key {key!r}{nearest(key, known)}")
+    return table
 
 
 @contextmanager
@@ -134,7 +135,8 @@ class Source:
             key = next(iter(self.reading))
             raise SettingError(f"data.{self.name} is not a file, so {key} does not apply; leave it out")
         if self.simulate is not None:
-            object.__setattr__(self, "simulate", _simulation(self.name, self.simulate))
+            with at_key(f"data.{self.name}.simulate"):
+                object.__setattr__(self, "simulate", str(SIMULATIONS.spelling(self.simulate)))
         if self.dataset is not None:
             from cranfield.datasets import find
 
@@ -178,10 +180,3 @@ def simulated(spelling: str) -> Ratings:
     """Return the ratings that a spelled simulation makes."""
     ratings = SIMULATIONS.call(spelling)
     return ratings.ratings if isinstance(ratings, simulate.World) else ratings
-
-
-def _simulation(name: str, text: str) -> str:
-    try:
-        return str(SIMULATIONS.spelling(text))
-    except SettingError as error:
-        raise SettingError(f"data.{name}.simulate: {error}") from None

@@ -17,13 +17,7 @@ from cranfield.recommenders import recommender
 
 
 def own(*functions: Callable[..., Any]) -> list[str]:
-    """Return a hash of each function that is not ours; the version of cranfield covers the others.
-
-    Examples
-    --------
-    >>> own(print, own)
-    ['...']
-    """
+    """Return a hash of each function that is not ours; the version of cranfield covers the others."""
     return [code_hash(function) for function in functions if not is_ours(function)]
 
 
@@ -49,11 +43,13 @@ def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
 
     If a spelling names code, its source file is hashed without importing it.
     """
-    named = [spelling for spelling in spellings if names_code(spelling)]
-    return [
-        *(source_hash(spelling, experiment.base) for spelling in named),
-        *_registered_metrics(spelling for spelling in spellings if spelling not in named),
-    ]
+    spellings = list(spellings)
+    named = [source_hash(spelling, experiment.base) for spelling in spellings if names_code(spelling)]
+    metrics = [Metric.of(spelling) for spelling in spellings if not names_code(spelling)]
+    definitions = [metric.definition for metric in metrics if not is_ours(metric.definition.function)]
+    hashes = [code_hash(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
+    gains = [value for metric in metrics for name, value in parse(str(metric)).parameters if name == "gain"]
+    return [*named, *hashes, *own_of(GAINS, gains)]
 
 
 def _metrics(experiment: Experiment) -> Iterator[tuple[str, Any]]:
@@ -95,11 +91,3 @@ def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
                 with at_key(f"systems.{system.name}"):
                     system.tuning.check(str(system.spelling))
         yield
-
-
-def _registered_metrics(spellings: Iterable[str]) -> list[str]:
-    metrics = [Metric.of(spelling) for spelling in spellings]
-    definitions = [metric.definition for metric in metrics if not is_ours(metric.definition.function)]
-    said = [code_hash(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
-    named = [value for metric in metrics for name, value in parse(str(metric)).parameters if name == "gain"]
-    return [*said, *own_of(GAINS, named)]

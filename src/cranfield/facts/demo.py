@@ -27,17 +27,11 @@ class PublishedWinner(Fact):
 
 @dataclass(frozen=True)
 class TrulyBest(Fact):
-    """The truly best system and the next one, with the shares that users truly like.
-
-    Parameters
-    ----------
-    place, systems
-        The rank of the best one in the published table, and the number of systems.
-    """
+    """The truly best system and the next one, with the shares that users truly like."""
 
     system: str
     liked: float
-    place: int
+    place: int  # in the published table
     systems: int
     second: str
     second_liked: float

@@ -11,23 +11,13 @@ from cranfield.facts.fact import Fact
 
 @dataclass(frozen=True)
 class UntestedAverage(Fact):
-    """The average of a system by a metric, where systems are not tested against each other.
-
-    Parameters
-    ----------
-    mean
-        The average; None if there is none.
-    is_best
-        Whether it is the best one of several systems.
-    nothing_relevant
-        Why no test item is relevant, if that is the reason.
-    """
+    """The average of a system by a metric, where systems are not tested against each other."""
 
     metric: str
     system: str
     mean: float | None
-    is_best: bool = False
-    nothing_relevant: Any = ""
+    is_best: bool = False  # of several systems
+    nothing_relevant: Any = ""  # why no test item is relevant, if that is why there is no average
 
     def _said(self) -> str:
         if self.mean is None:
@@ -59,20 +49,12 @@ class Inconclusive(Fact):
 
 @dataclass(frozen=True)
 class OrderByLists(Fact):
-    """Whether full and condensed lists agree on the best systems of a metric, and on the order.
-
-    Parameters
-    ----------
-    full, condensed
-        The best systems with each kind of lists; none if fewer than two systems have both averages.
-    tau
-        Kendall's tau between the two orders; None if all systems are equal with one kind of list.
-    """
+    """Whether full and condensed lists agree on the best systems of a metric, and on the order."""
 
     metric: str
-    full: tuple[str, ...]
+    full: tuple[str, ...]  # the best ones; none if fewer than two systems have both averages
     condensed: tuple[str, ...]
-    tau: float | None
+    tau: float | None  # Kendall's, between the two orders; None if all systems are equal with one kind of list
 
     def _said(self) -> str:
         if not self.full:
@@ -91,18 +73,10 @@ class OrderByLists(Fact):
 
 @dataclass(frozen=True)
 class MeasuredAgain(Fact):
-    """What another protocol was measured on, where that differs from the rest of a page.
+    """What another protocol was measured on, where that differs from the rest of a page."""
 
-    Parameters
-    ----------
-    parts
-        The number of folds, repetitions or windows, of which it was the first.
-    plain_means
-        Whether it has plain means and the rest of the page other averages.
-    """
-
-    parts: int
-    plain_means: bool
+    parts: int  # folds, repetitions or windows, of which it was the first
+    plain_means: bool  # and the rest of the page has other averages
 
     def _said(self) -> str:
         said = [f"Measured on the first of {self.parts} parts (folds, repetitions or windows)."] * (self.parts > 1)
@@ -191,20 +165,12 @@ class VerdictChange(Fact):
 
 @dataclass(frozen=True)
 class Point(Fact):
-    """Something to report: the decision or area it belongs to, the topic, and what is reported.
-
-    Parameters
-    ----------
-    reported
-        What is reported; None if nothing is.
-    remedy
-        How to report it.
-    """
+    """Something to report: the decision or area it belongs to, the topic, and what is reported."""
 
     area: str
     topic: str
     reported: str | None
-    remedy: str = ""
+    remedy: str = ""  # how to report it
 
     @property
     def state(self) -> str:

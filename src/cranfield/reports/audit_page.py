@@ -17,24 +17,7 @@ _TITLE = "Does the winner survive other decisions?"
 
 @drawn_beside
 def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
-    """Return the page of an audit as HTML.
-
-    Parameters
-    ----------
-    audit
-        What was found.
-    title, lead
-        The heading, and a line below it; by default the size of the audit.
-
-    Examples
-    --------
-    >>> import cranfield as cf
-    >>> test = cf.Ratings.of(["ann", "ann", "bob", "bob"], ["x", "y", "x", "z"], [5, 2, 4, 4])
-    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}, "yours": {"ann": ["z", "y"], "bob": ["y", "x"]}}
-    >>> html = audit_page(cf.audit(runs, test=test, metric="P@2", vary={"cutoff": [1, 2]}))
-    >>> html.startswith("<!doctype html>") and "is not a probability" in html
-    True
-    """
+    """Return the page of an audit as HTML; by default the line below its heading says how large the audit is."""
     grid = audit.grid
     decisions = "one decision" if len(grid.varied) == 1 else f"{len(grid.varied)} decisions"
     cells = "1 combination" if grid.n_cells == 1 else f"{grid.n_cells:,} combinations"

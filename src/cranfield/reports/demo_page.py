@@ -21,7 +21,7 @@ from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.card import card
 from cranfield.reports.sections.comparison import pairs
-from cranfield.reports.sections.explorer import explore, explorer, label_of
+from cranfield.reports.sections.explorer import explore, explorer
 from cranfield.reports.sections.groups import users
 from cranfield.reports.sections.leaderboard import full_and_condensed, leaderboard
 from cranfield.reports.sections.metrics import trust
@@ -49,7 +49,7 @@ def demo_page(demo: Demo) -> str:
     explored = explore(demo.variants)
     for test, comparison in demo.comparisons.items():
         explored = explored.with_comparison(comparison, test, demo.scores[test], PLAIN)
-    start = explored.find(**label_of(HELD_OUT, demo.scores[HELD_OUT], METRIC))
+    start = explored.find(**explored.label(HELD_OUT, demo.scores[HELD_OUT], METRIC))
     published = demo.scores[HELD_OUT]
     sections = [
         _story(demo, orders(METRIC, true, protocols)),
@@ -59,7 +59,7 @@ def demo_page(demo: Demo) -> str:
         _leaderboard(demo, RANDOM_ITEMS, name="what-holds", title="What holds"),
         explorer(explored, start, true),
         _audited(demo),
-        _without_popularity(demo),
+        bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True)),
         pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
         users(published),
         trust(demo.assessment),
@@ -138,17 +138,13 @@ def _story(demo: Demo, drawn: str) -> Section:
 def _audited(demo: Demo) -> Section:
     """Return the section of the audit, with a note on what an audit cannot see."""
     section = audit_section(demo.audit)
+    assert section is not None
     said = (
         f"The audit opens every decision that can be opened on the same lists and {HELD_OUT}, for the first systems of "
         "the published table and the truly best one. No option here removes the bias of the test set: a winner that "
         "survives all of them can still be the worse system."
     )
     return replace(section, html=paragraphs([said]) + section.html)
-
-
-def _without_popularity(demo: Demo) -> Section:
-    """Return the order without popularity's advantage, and how close each protocol comes to the truth here."""
-    return bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True))
 
 
 def _systems(demo: Demo) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -80,9 +80,9 @@ class Reported:
     predictions: PredictedRatings | None = None
 
 
-OnPage = Callable[[Reported], Section | None]
+SectionFunction = TypeVar("SectionFunction", bound=Callable[..., "Section | None"])
 
-SECTIONS: list[tuple[int, OnPage]] = []
+SECTIONS: list[tuple[int, Callable[[Reported], Section | None]]] = []
 """The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that
 a new file is enough to add a section."""
 
@@ -90,11 +90,17 @@ ADDED = 90
 """The place of sections added by users: before the card."""
 
 
-def on_page(place: int) -> Callable[[OnPage], OnPage]:
-    """Register a section for every page, at a place among the others; it returns None if it does not apply."""
+def on_page(place: int, *given: str) -> Callable[[SectionFunction], SectionFunction]:
+    """Register a section for every page, at a place among the others; it returns None if it does not apply.
 
-    def add(section: OnPage) -> OnPage:
-        SECTIONS.append((place, section))
+    The function gets these fields of `Reported` by name, or all of it if none are named.
+    """
+
+    def add(section: SectionFunction) -> SectionFunction:
+        def of_page(reported: Reported) -> Section | None:
+            return section(**{name: getattr(reported, name) for name in given}) if given else section(reported)
+
+        SECTIONS.append((place, of_page))
         return section
 
     return add

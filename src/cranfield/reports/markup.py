@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import json
 import re
@@ -9,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from cranfield._figures import definition, svg_on_page
 from cranfield._numbers import percent_text
@@ -91,6 +95,11 @@ def json_text(data: Any) -> str:
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
     )
+
+
+def packed(values: ArrayLike, kind: str) -> str:
+    """Return an array of numbers of a kind, such as ``<f4``, in base64."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
 
 
 @dataclass(frozen=True)

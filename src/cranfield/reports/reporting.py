@@ -209,13 +209,7 @@ def other_decisions(
 
 
 def further_metrics(metrics: Sequence[str], depth: int) -> list[str]:
-    """Return the metrics at all cut-offs within the lists' depth, and nDCG with other gains.
-
-    Examples
-    --------
-    >>> further_metrics(["P@3", "RR"], 10)
-    ['P@3', 'P@5', 'P@10', 'RR']
-    """
+    """Return the metrics at all cut-offs within the lists' depth, and nDCG with other gains."""
     spellings: list[str] = []
     for metric in map(parse, metrics):
         cutoffs = [None] if metric.cutoff is None else sorted({metric.cutoff, *(n for n in _CUTOFFS if n <= depth)})

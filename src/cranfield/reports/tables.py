@@ -16,13 +16,7 @@ from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
 
 
 def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> list[int]:
-    """Return the indices of values from best to worst; equal values keep their order, NaN comes last.
-
-    Examples
-    --------
-    >>> best_first(np.array([0.1, np.nan, 0.3, 0.1]))
-    [2, 0, 3, 1]
-    """
+    """Return the indices of values from best to worst; equal values keep their order, NaN comes last."""
     return [int(place) for place in np.argsort(values if lower_is_better else -values, kind="stable")]
 
 

@@ -1,64 +1,24 @@
 """The store: artifacts filed by the hash of what they are made of, and the readable files exported from it."""
 
-from cranfield.store.encoding import (
-    FEATURE_FILES,
-    ID_FILES,
-    Vocabularies,
-    plain,
-    read_comparison,
-    read_ratings,
-    read_run,
-    read_scores,
-    read_segments,
-    read_split,
-    read_vocabularies,
-    run_facts,
-    save_comparison,
-    save_ratings,
-    save_run,
-    save_scores,
-    save_segments,
-    save_splits,
-    save_vocabularies,
-    scores_table,
-)
+from cranfield.store import encoding
 from cranfield.store.environment import versions
 from cranfield.store.exports import Exports, Write
 from cranfield.store.records import Artifact, fingerprint, size_of
 from cranfield.store.store import HOME, Made, State, Store, check_folder, in_use, open_store
 
 __all__ = [
-    "FEATURE_FILES",
     "HOME",
-    "ID_FILES",
     "Artifact",
     "Exports",
     "Made",
     "State",
     "Store",
-    "Vocabularies",
     "Write",
     "check_folder",
+    "encoding",
     "fingerprint",
     "in_use",
     "open_store",
-    "plain",
-    "read_comparison",
-    "read_ratings",
-    "read_run",
-    "read_scores",
-    "read_segments",
-    "read_split",
-    "read_vocabularies",
-    "run_facts",
-    "save_comparison",
-    "save_ratings",
-    "save_run",
-    "save_scores",
-    "save_segments",
-    "save_splits",
-    "save_vocabularies",
-    "scores_table",
     "size_of",
     "versions",
 ]

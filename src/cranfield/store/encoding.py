@@ -201,18 +201,6 @@ def read_run(
     """Return the lists that `save_run` wrote, as a run named ``name``; ``groups`` are the names of their groups.
 
     ``facts`` is the result of `run_facts`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from cranfield.rankings import recommend
-    >>> from cranfield.splits import random
-    >>> split = random(Ratings.of([1] * 4 + [2] * 4, [*"abcd"] * 2), train=0.5, exact=True)
-    >>> run, = recommend(split, "popularity")
-    >>> path = save_run(run, Path(tempfile.mkdtemp()) / "run.parquet")
-    >>> ids = Vocabularies(run.user_ids, run.item_ids)
-    >>> read_run(path, "popularity", ids, run_facts(run)).frame().equals(run.frame())
-    True
     """
     columns = {column: values.to_numpy() for column, values in read_parquet(path).to_dict().items()}
     users, one_relevant = columns["user"], "length" in columns
@@ -263,13 +251,17 @@ def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
         "outside_catalogue": [of_system._asdict() for of_system in scores.outside_catalogue],
     }
-    return save_arrays(path, {name: array for name in _ARRAYS if (array := getattr(scores, name)) is not None}), facts
+    arrays = {name: array for name in _ARRAYS if (array := getattr(scores, name)) is not None}
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
+    return path, facts
 
 
 def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scores:
     """Return the scores that `save_scores` wrote."""
-    known: dict[str, Any] = {
-        **read_arrays(path),
+    with np.load(path, allow_pickle=False) as arrays:
+        known: dict[str, Any] = dict(arrays)
+    known |= {
         **{name: tuple(facts[name]) for name in _TUPLES},
         **{name: facts[name] for name in _VALUES},
         **{name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES},
@@ -354,9 +346,11 @@ def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str
     return paths, about
 
 
-def read_segments(folder: Path, stem: str, about: Mapping[str, Any], users: Vocabulary) -> Segments | SegmentComparison:
-    """Return the results by a grouping that `save_segments` wrote."""
-    scores = read_scores(folder / f"{stem}-scores.npz", about["scores"], users)
+def read_segments(
+    folder: Path, stem: str, about: Mapping[str, Any], users: Vocabulary, columns: Mapping[str, pl.DataFrame]
+) -> Segments | SegmentComparison:
+    """Return the results by a grouping that `save_segments` wrote, with columns of users for weighted averages."""
+    scores = replace(read_scores(folder / f"{stem}-scores.npz", about["scores"], users), user_columns=columns)
     segments = Segments(about["name"], about["of"], scores, tuple(about["notes"]))
     if about["comparisons"] is None:
         return segments
@@ -366,19 +360,3 @@ def read_segments(folder: Path, stem: str, about: Mapping[str, Any], users: Voca
     }
     interactions = read_parquet(folder / f"{stem}-interactions.parquet")
     return SegmentComparison(segments, comparisons, interactions, Averaging(**about["averaging"]), about["alpha"])
-
-
-# arrays
-
-
-def save_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Write named arrays into one file."""
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **dict(arrays))  # type: ignore[arg-type]
-    return path
-
-
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `save_arrays` wrote."""
-    with np.load(path, allow_pickle=False) as arrays:
-        return dict(arrays)

@@ -65,17 +65,15 @@ class Exports:
 
     def whole(self, artifact: Artifact) -> bool:
         """Whether this version of an artifact is exported, and every file is unchanged."""
-        return self._is_of(artifact) and self._as_written(artifact.name)
+        return self._is_of(artifact) and not self.damaged(artifact)
 
     def damaged(self, artifact: Artifact) -> bool:
         """Whether this version of an artifact is exported, but some file is missing or changed."""
-        return self._is_of(artifact) and not self._as_written(artifact.name)
+        files = self.files(artifact.name) if self._is_of(artifact) else {}
+        return any(_checksum(self._root / file) != checksum for file, checksum in files.items())
 
     def _is_of(self, artifact: Artifact) -> bool:
         return bool(self._artifacts.get(artifact.name, {"key": None})["key"] == artifact.key)
-
-    def _as_written(self, name: str) -> bool:
-        return all(_checksum(self._root / file) == checksum for file, checksum in self.files(name).items())
 
     def publish(self, artifacts: Mapping[str, tuple[Artifact, Write]]) -> None:
         """Write the files of artifacts that are not exported yet, or whose files are missing or changed."""

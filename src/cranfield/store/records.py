@@ -93,24 +93,13 @@ class Record:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
-    @property
-    def size(self) -> int:
-        """The total size in bytes of its files that exist."""
-        return size_of(self.home / file for file in self.files)
-
     def called(self, name: str) -> Artifact:
         """Return the artifact under the name that an experiment uses."""
         return Artifact(name, self.home, self.files, self.facts)
 
 
 def fingerprint(value: Any) -> str:
-    """Return a hash of any value that JSON can represent.
-
-    Examples
-    --------
-    >>> fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
-    True
-    """
+    """Return a hash of any value that JSON can represent, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

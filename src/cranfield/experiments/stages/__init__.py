@@ -15,19 +15,8 @@ from cranfield.experiments.stages.models import CALIBRATED, MODELS, SEARCHES
 from cranfield.experiments.stages.results import RESULTS, SEGMENTS
 
 STAGES: tuple[Stage[Any], ...] = (
-    EXPERIMENT,
-    DATA,
-    SPLITS,
-    SEARCHES,
-    MODELS,
-    CALIBRATED,
-    RUNS,
-    JUDGED,
-    SCORES,
-    RESULTS,
-    SEGMENTS,
-    ASSESS,
-    CARD,
+    *(EXPERIMENT, DATA, SPLITS, SEARCHES, MODELS, CALIBRATED),
+    *(RUNS, JUDGED, SCORES, RESULTS, SEGMENTS, ASSESS, CARD),
 )
 """The stages of this package in order. Packages that depend on it add the audit and the report, which comes last."""
 

@@ -17,7 +17,7 @@ from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import decided, split_of
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.user_code import own_metrics, own_of
-from cranfield.store import Made, plain
+from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
@@ -64,7 +64,7 @@ class _Assess(Stage[Assessment]):
         files = [write_table(assessment.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
         return files, {
             **{name: list(getattr(assessment, name)) for name in _NAMES},
-            "whole": plain(assessment.whole),
+            "whole": encoding.plain(assessment.whole),
             "step": assessment.step.as_dict(),
         }
 

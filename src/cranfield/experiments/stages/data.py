@@ -11,17 +11,8 @@ from cranfield._own_code import names_code
 from cranfield._record import Step
 from cranfield._registry import parse
 from cranfield.data import Ratings, describe, filters, write
+from cranfield.experiments import inputs
 from cranfield.experiments.decisions import Decisions
-from cranfield.experiments.inputs import (
-    check_given_runs,
-    divided,
-    filtered,
-    given_checksum,
-    load,
-    origin,
-    served_ratings,
-    together,
-)
 from cranfield.experiments.pipeline import Pipeline, Stage, Unit
 from cranfield.experiments.user_code import own_of
 from cranfield.judgments import Judgments
@@ -29,18 +20,7 @@ from cranfield.rankings import HeldOut
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Splits, registry
 from cranfield.splits import write as write_split
-from cranfield.store import (
-    FEATURE_FILES,
-    Artifact,
-    Made,
-    Vocabularies,
-    read_ratings,
-    read_split,
-    read_vocabularies,
-    save_ratings,
-    save_splits,
-    save_vocabularies,
-)
+from cranfield.store import Artifact, Made, encoding
 
 
 class _Data(Stage[dict[str, Ratings]]):
@@ -51,7 +31,7 @@ class _Data(Stage[dict[str, Ratings]]):
         decisions = line.decisions
         drawn = any(draws(filters.registry, spelling) for spelling in decisions.filters)
         return {
-            "source": origin(line.experiment, unit.source, fetching=line.store.makes),
+            "source": inputs.origin(line.experiment, unit.source, fetching=line.store.makes),
             "overlap": decisions.overlap,
             "filters": list(decisions.filters),
             "own": own_of(filters.registry, decisions.filters),
@@ -59,13 +39,13 @@ class _Data(Stage[dict[str, Ratings]]):
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        loaded = load(line.experiment, unit.source, line.decisions.overlap)
-        parts = {name: filtered(line.experiment, ratings) for name, ratings in loaded.items()}
+        loaded = inputs.load(line.experiment, unit.source, line.decisions.overlap)
+        parts = {name: inputs.filtered(line.experiment, ratings) for name, ratings in loaded.items()}
         if len(parts) == 1:
             parts = {name: ratings.compact() for name, ratings in parts.items()}
-        whole = together(list(parts.values()))
-        paths = save_vocabularies(whole, place)
-        paths += [save_ratings(ratings, place / f"{name}.parquet") for name, ratings in parts.items()]
+        whole = inputs.together(list(parts.values()))
+        paths = encoding.save_vocabularies(whole, place)
+        paths += [encoding.save_ratings(ratings, place / f"{name}.parquet") for name, ratings in parts.items()]
         described = describe(whole).as_dict()
         facts = {
             "description": {key: value for key, value in described.items() if key not in ("name", "history")},
@@ -84,7 +64,10 @@ class _Data(Stage[dict[str, Ratings]]):
         artifact, ids = line.artifact(self, unit), vocabularies(line, unit)
         parts = artifact.facts["parts"]
         history = [Step.of(record) for record in next(iter(parts.values()))["history"]]
-        return {name: read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history) for name in parts}
+        return {
+            name: encoding.read_ratings(artifact.path(f"{name}.parquet"), ids, unit.source.name, history)
+            for name in parts
+        }
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         home = folder / "data" / unit.source.name
@@ -101,17 +84,17 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
     return line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest))
 
 
-def vocabularies(line: Pipeline, unit: Unit) -> Vocabularies:
+def vocabularies(line: Pipeline, unit: Unit) -> encoding.Vocabularies:
     """Return the users and items of a set of ratings."""
     artifact = line.artifact(DATA, unit)
     folder = artifact.path("users.parquet").parent
-    return line.remember("vocabularies", artifact.key, lambda: read_vocabularies(folder))
+    return line.remember("vocabularies", artifact.key, lambda: encoding.read_vocabularies(folder))
 
 
 def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
     """Return the checksums of user and item features, if a system may use them; otherwise nothing."""
     files = line.artifact(DATA, unit).files
-    features = [files[file] for file in FEATURE_FILES if file in files]
+    features = [files[file] for file in encoding.FEATURE_FILES if file in files]
     uses = features and (names_code(spelling) or recommender(spelling).uses_features)
     return {"features": features} if uses else {}
 
@@ -145,9 +128,9 @@ class _Splits(Stage[Sequence[Split]]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         ratings = line.read(DATA, unit)
-        splits = divided(line.experiment, ratings, line.seed(unit))
+        splits = inputs.divided(line.experiment, ratings, line.seed(unit))
         # Parts that the data came in are in the artifact of the data already.
-        paths = save_splits(splits, ratings["ratings"], place) if line.decisions.overlap is None else []
+        paths = encoding.save_splits(splits, ratings["ratings"], place) if line.decisions.overlap is None else []
         records = [split.record() for split in splits]
         return paths, {
             "splits": [{key: record[key] for key in record if key not in ("cranfield", "data")} for record in records]
@@ -173,7 +156,7 @@ class _Splits(Stage[Sequence[Split]]):
             decided(line, source).measuring.check_relevance(measured_test(line, part) for part in unmeasured)
             for part in parts:
                 if _has_new_runs(line, part):
-                    check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)
+                    inputs.check_given_runs(line, part, measured_test(line, part), split_of(line, part).train)
 
 
 class _Folds(Splits):
@@ -196,7 +179,7 @@ class _Folds(Splits):
         records = self._artifact.facts["splits"]
         if "ratings" in self._ratings:
             assert self._artifact.home is not None
-            return read_split(self._artifact.home, self._ratings["ratings"], records, fold)
+            return encoding.read_split(self._artifact.home, self._ratings["ratings"], records, fold)
         step, parts = Step.of(records[fold]["split"]), [self._ratings[name] for name in ("train", "test")]
         train, test = (replace(part, history=(*part.history, step)) for part in parts)
         return Split(train, test, step)
@@ -206,7 +189,9 @@ def _has_new_runs(line: Pipeline, part: Unit) -> bool:
     """Whether lists from files must be checked: they are new, or the run is strict."""
     return any(
         line.strict
-        or not line.store.was_made(f"judged/{cell.place}", {**_tested(line, part), "run": given_checksum(line, cell)})
+        or not line.store.was_made(
+            f"judged/{cell.place}", {**_tested(line, part), "run": inputs.given_checksum(line, cell)}
+        )
         for cell in line.units("cell", part)
         if cell.system.run is not None
     )
@@ -243,7 +228,7 @@ def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
 
 def measured_test(line: Pipeline, unit: Unit) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
-    return served_ratings(line.experiment, split_of(line, unit), line.seed(unit))
+    return inputs.served_ratings(line.experiment, split_of(line, unit), line.seed(unit))
 
 
 def measured_judgments(line: Pipeline, unit: Unit) -> Judgments:

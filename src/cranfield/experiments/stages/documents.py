@@ -70,13 +70,7 @@ _LOADING, _DRAWN = 3.0, 1e-4
 
 
 class Report(Stage[None]):
-    """A report on the results.
-
-    Parameters
-    ----------
-    write
-        Function that writes it into a folder and returns the files; None if it is only planned.
-    """
+    """A report on the results: ``write`` writes it into a folder and returns the files; None if it is only planned."""
 
     name, title, level = "report", "Writing the report", "experiment"
     exported = True

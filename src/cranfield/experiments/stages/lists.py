@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield.experiments.inputs import catalogue_digest, catalogue_of, given_checksum, given_run
+from cranfield.experiments import inputs
 from cranfield.experiments.pipeline import LEAST, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import (
     SPLITS,
@@ -27,7 +27,7 @@ from cranfield.experiments.user_code import own_metrics, system_code
 from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
 from cranfield.measures import Scores, measure
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
-from cranfield.store import Made, read_run, read_scores, run_facts, save_run, save_scores, scores_table
+from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 # Seconds to rank one item for one user.
@@ -65,16 +65,16 @@ class _Runs(Stage[Run]):
         run = ranker.run(name, ranker.ranked(name, line.read(MODELS, unit), calibration))
         # Keep the steps that say who was served and what was ranked, but not the name of the system.
         done = [step.as_dict() for step in run.history if step.action in ("serve", "targets")]
-        facts = {"lists": len(run), **run_facts(run), "groups": list(run.group_names), "history": done}
-        return [save_run(run, place / "run.parquet")], facts
+        facts = {"lists": len(run), **encoding.run_facts(run), "groups": list(run.group_names), "history": done}
+        return [encoding.save_run(run, place / "run.parquet")], facts
 
     def read(self, line: Pipeline, unit: Unit) -> Run:
         system = unit.system
         if system.run is not None:
-            return given_run(line.experiment, unit.source, system)
+            return inputs.given_run(line.experiment, unit.source, system)
         artifact = line.artifact(self, unit)
         ids, facts = vocabularies(line, unit), artifact.facts
-        return read_run(artifact.path(), system.name, ids, facts, facts["groups"])
+        return encoding.read_run(artifact.path(), system.name, ids, facts, facts["groups"])
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         return [write_run(line.read(self, unit), folder / f"{self.name_for(unit)}.parquet")]
@@ -96,7 +96,7 @@ class _Judged(Stage[Judged]):
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = decided(line, unit)
         return {
-            "run": line.artifact(RUNS, unit).digest if unit.system.run is None else given_checksum(line, unit),
+            "run": line.artifact(RUNS, unit).digest if unit.system.run is None else inputs.given_checksum(line, unit),
             # The artifact contains the name of the system.
             "name": unit.system.name,
             "split": line.artifact(SPLITS, unit).digest,
@@ -158,7 +158,7 @@ class _Scores(Stage[Scores]):
             "measuring": decided(line, unit).measuring.as_dict(),
             "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
-            "catalogue": catalogue_digest(line.experiment),
+            "catalogue": inputs.catalogue_digest(line.experiment),
             **({"windows": True} if line.decisions.has_windows else {}),
         }
 
@@ -169,11 +169,11 @@ class _Scores(Stage[Scores]):
             lists if cell.system.run is None else lists.fresh(source=lists.run)
             for cell, lists in zip(line.units("cell", unit), lists_of(line, unit))
         ]
-        measuring, catalogue = decided(line, unit).measuring.as_dict(), catalogue_of(line.experiment)
+        measuring, catalogue = decided(line, unit).measuring.as_dict(), inputs.catalogue_of(line.experiment)
         scores = measure(judged, **measuring, train=split.train, catalogue=catalogue)
         if line.decisions.has_windows:
             scores = scores.in_window(split.step.effect["cut"])
-        path, facts = save_scores(scores, place / _SCORES)
+        path, facts = encoding.save_scores(scores, place / _SCORES)
         paths = [path]
         if isinstance(catalogue, Path):
             paths.append(write_table(pl.DataFrame({"item": catalogue_ids(catalogue).all}), place / _CATALOGUE))
@@ -182,10 +182,10 @@ class _Scores(Stage[Scores]):
 
     def read(self, line: Pipeline, unit: Unit) -> Scores:
         artifact = line.artifact(self, unit)
-        return read_scores(artifact.path(_SCORES), artifact.facts, vocabularies(line, unit).users)
+        return encoding.read_scores(artifact.path(_SCORES), artifact.facts, vocabularies(line, unit).users)
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
-        return [write_table(scores_table(line.read(self, unit)), folder / f"{self.name_for(unit)}.parquet")]
+        return [write_table(encoding.scores_table(line.read(self, unit)), folder / f"{self.name_for(unit)}.parquet")]
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
         return max(len(line.experiment.systems) * len(line.decisions.metrics) * size.users * 5e-6, LEAST)
@@ -200,7 +200,7 @@ def lists_of(line: Pipeline, part: Unit) -> list[Judged]:
     The catalogue is the one that the scores were measured with, or that of the experiment before there are any.
     """
     judged = [line.read(JUDGED, cell) for cell in line.units("cell", part)]
-    catalogue, scores = catalogue_of(line.experiment), line.made(SCORES, part)
+    catalogue, scores = inputs.catalogue_of(line.experiment), line.made(SCORES, part)
     if scores is not None and _CATALOGUE in scores.files:
         catalogue = scores.path(_CATALOGUE)
     return with_live(judged, catalogue, split_of(line, part).train)

@@ -47,7 +47,7 @@ from cranfield.recommenders import (
     save_model,
 )
 from cranfield.splits import random
-from cranfield.store import ID_FILES, Made
+from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 
@@ -151,7 +151,7 @@ class _Models(Stage[Recommender]):
             "train": parts.get("train"),
             **validation,
             **features_of(line, unit, spelling),
-            "vocabularies": [data.files.get(file) for file in ID_FILES],
+            "vocabularies": [data.files.get(file) for file in encoding.ID_FILES],
             "system": spelling,
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),

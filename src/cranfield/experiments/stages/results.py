@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,8 +26,7 @@ from cranfield.comparisons import (
     window_leads,
 )
 from cranfield.experiments.decisions import IN_TABLES, Decisions
-from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, weights_checksum, with_weights
+from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, user_weights, weights_checksum
 from cranfield.experiments.pipeline import OUT, Pipeline, Stage, Unit
 from cranfield.experiments.stages.data import SPLITS, decided, measured_test, split_of, vocabularies
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
@@ -36,7 +36,7 @@ from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, as_judged
 from cranfield.measures import Averaging, Scores, Segmenting, Segments, file_and_column, join_folds
-from cranfield.store import Made, read_comparison, read_segments, save_comparison, save_segments
+from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 
@@ -44,23 +44,12 @@ from cranfield.tables import write_table
 class Findings:
     """The averages and comparisons on a set of ratings.
 
-    Parameters
-    ----------
-    data
-        What the ratings are called.
-    scores
-        All folds and repetitions together; a user's values are averaged over them.
-    comparison
-        The comparison of these scores; None for a single system, or if no metric has a value per user.
-    averages, comparisons
-        Tidy frames with columns data, repetition and fold; the last two are null in rows for all folds together.
-    averaging
-        How lists are averaged.
+    In the tidy frames ``repetition`` and ``fold`` are null in rows for all folds together.
     """
 
     data: str
-    scores: Scores
-    comparison: Comparison | None
+    scores: Scores  # all folds and repetitions together; a user's values are averaged over them
+    comparison: Comparison | None  # of these scores; None for a single system, or if no metric has a value per user
     averages: pl.DataFrame
     comparisons: pl.DataFrame
     averaging: Averaging
@@ -84,17 +73,15 @@ class Findings:
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
         home, tables = folder / "results" / self.data, folder / "tables"
-        paths = [write_table(self.averages, home / "averages.parquet")]
-        paths += [write_table(self.averages, tables / f"{self.data}-averages.csv")]
         table, words = self.table(), decisions.words(without=IN_TABLES)
-        paths += [_write(tables / f"{self.data}-averages.tex", table.titled(self.data, "averages", words).latex())]
-        paths += [_write(tables / f"{self.data}-averages.md", table.markdown())]
+        frames = {"averages": self.averages}
+        texts = {"averages.tex": table.titled(self.data, "averages", words).latex(), "averages.md": table.markdown()}
         if self.comparison is not None:
-            paths += [write_table(self.comparisons, home / "comparisons.parquet")]
-            paths += [write_table(self.comparisons, tables / f"{self.data}-comparisons.csv")]
+            frames["comparisons"] = self.comparisons
             words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
-            compared = self.comparison.printed().titled(self.data, "comparisons", words)
-            paths += [_write(tables / f"{self.data}-comparisons.tex", compared.latex())]
+            texts["comparisons.tex"] = self.comparison.printed().titled(self.data, "comparisons", words).latex()
+        paths = _write_frames(frames, home, tables, self.data)
+        paths += [_write(tables / f"{self.data}-{name}", text) for name, text in texts.items()]
         return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,7 +99,8 @@ class Findings:
 def _findings(line: Pipeline, unit: Unit) -> Findings:
     """Average and compare scores, for each fold and for all folds together."""
     decisions, data, seed, parts = line.decisions, unit.source.name, line.experiment.seed, line.units("part", unit)
-    folds = [with_weights(line.experiment, line.read(SCORES, part)) for part in parts]
+    weights = user_weights(line.experiment)
+    folds = [replace(line.read(SCORES, part), user_columns=weights) for part in parts]
     whole = join_folds(folds, [part.repetition for part in parts])
     whole.check_measured()
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole)]
@@ -159,6 +147,12 @@ def _write(path: Path, text: str) -> Path:
     return write_text(path, text.rstrip("\n") + "\n")
 
 
+def _write_frames(frames: Mapping[str, pl.DataFrame], home: Path, tables: Path, data: str) -> list[Path]:
+    """Write each frame as Parquet, and as CSV among the tables."""
+    paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
+    return paths + [write_table(frame, tables / f"{data}-{name}.csv") for name, frame in frames.items()]
+
+
 _COMPARISON = "comparison.parquet"
 
 
@@ -188,7 +182,7 @@ class _Results(Stage[Findings]):
         paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
         if result.comparison is None:
             return paths, {"comparison": None}
-        files, compared = save_comparison(result.comparison, place / _COMPARISON)
+        files, compared = encoding.save_comparison(result.comparison, place / _COMPARISON)
         return [*paths, *files], {"comparison": compared}
 
     def read(self, line: Pipeline, unit: Unit) -> Findings:
@@ -198,8 +192,8 @@ class _Results(Stage[Findings]):
         scores = join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts])
         return Findings(
             unit.source.name,
-            with_weights(line.experiment, scores, artifact.home),
-            None if compared is None else read_comparison(artifact.path(_COMPARISON), compared),
+            replace(scores, user_columns=user_weights(line.experiment, artifact.home)),
+            None if compared is None else encoding.read_comparison(artifact.path(_COMPARISON), compared),
             read_parquet(home / "averages.parquet"),
             pl.DataFrame() if compared is None else read_parquet(home / "comparisons.parquet"),
             line.decisions.averaging,
@@ -257,8 +251,7 @@ class _Segments(Stage[SegmentResults]):
                 segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
                 for segment in compared
             )
-        paths = [write_table(frame, home / f"{name}.parquet") for name, frame in frames.items()]
-        paths += [write_table(frame, tables / f"{unit.source.name}-{name}.csv") for name, frame in frames.items()]
+        paths = _write_frames(frames, home, tables, unit.source.name)
         shown = [segment.averaged.table(averaging) for segment in results]
         words = line.decisions.words(without=IN_TABLES)
         titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
@@ -266,15 +259,16 @@ class _Segments(Stage[SegmentResults]):
         for ending, several in texts.items():
             text = "\n\n".join(text.rstrip("\n") for text in several)
             paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))
-        kept = [save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
+        kept = [encoding.save_segments(segment, place, f"{k}") for k, segment in enumerate(results)]
         paths += [path for files, _ in kept for path in files] + keep_weights(line.experiment, place)
         return paths, {"segments": [facts for _, facts in kept]}
 
     def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
         artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
         assert artifact.home is not None
+        weights = user_weights(line.experiment, artifact.home)
         return tuple(
-            _with_weights(line.experiment, read_segments(artifact.home, f"{k}", facts, users), artifact.home)
+            encoding.read_segments(artifact.home, f"{k}", facts, users, weights)
             for k, facts in enumerate(artifact.facts["segments"])
         )
 
@@ -297,17 +291,7 @@ class _Segments(Stage[SegmentResults]):
             where: dict[str, Any] = {"data": segment_data(line.experiment, unit.source), "reading": unit.source.reading}
             parts.append(Segments.measured(judged, measuring, by, test=test, train=train, name=text, **where))
         joined = Segments.join(parts, [part.repetition for part in line.units("part", unit)])
-        return replace(joined, scores=with_weights(line.experiment, joined.scores))
-
-
-def _with_weights(
-    experiment: Experiment, segment: Segments | SegmentComparison, kept: Path
-) -> Segments | SegmentComparison:
-    """Return the results by a grouping, with the weights of users added to their scores."""
-    if isinstance(segment, SegmentComparison):
-        segments = replace(segment.segments, scores=with_weights(experiment, segment.segments.scores, kept))
-        return replace(segment, segments=segments)
-    return replace(segment, scores=with_weights(experiment, segment.scores, kept))
+        return replace(joined, scores=replace(joined.scores, user_columns=user_weights(line.experiment)))
 
 
 def named_segments(line: Pipeline, unit: Unit) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cranfield._decisions import in_one_form
 from cranfield._errors import CranfieldError
@@ -28,8 +26,8 @@ from cranfield.experiments import DECISIONS
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
 from cranfield.reports import figures
-from cranfield.reports.html_page import Reported, Section, on_page
-from cranfield.reports.markup import downloads, figure, notes, paragraphs, sortable, still, text
+from cranfield.reports.html_page import Section, on_page
+from cranfield.reports.markup import downloads, figure, notes, packed, paragraphs, sortable, still, text
 
 # Maximum size of all pairs in the page, in bytes.
 _MOST_BYTES = 4_000_000
@@ -62,11 +60,11 @@ class ShownPair:
         leads = self.view.pair.leads
         return {
             "systems": [systems[system] for system in self.view.systems],
-            "d_z": _packed(self.view.d_z, "<f4"),
-            "p": _packed(leads.p, "<f4"),
+            "d_z": packed(self.view.d_z, "<f4"),
+            "p": packed(leads.p, "<f4"),
             # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if the difference is
             # significant.
-            "result": _packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
+            "result": packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
             "sentences": list(map(shown, sentences(self.facts))),
             "facts": [list(map(shown, number)) for number in self.numbers],
             "tables": {name: _table(table) for name, table in self.tables.items()},
@@ -159,14 +157,14 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
             }
             for opened in grid.varied
         ],
-        "cells": _packed(grid.cells, "<u2"),
-        "universe": _packed(grid.universe, "<u4"),
-        "weights": None if even else _packed(grid.weights, "<f8"),
+        "cells": packed(grid.cells, "<u2"),
+        "universe": packed(grid.universe, "<u4"),
+        "weights": None if even else packed(grid.weights, "<f8"),
         "start": grid.start,
         "alpha": audit.effort.alpha,
-        "users": _packed(audit.users, "<u4"),
-        "averages": _packed(audit.averages[places], "<f8"),
-        "ranks": _packed(np.minimum(ranks, 255), "u1"),
+        "users": packed(audit.users, "<u4"),
+        "averages": packed(audit.averages[places], "<f8"),
+        "ranks": packed(np.minimum(ranks, 255), "u1"),
     }
 
 
@@ -198,10 +196,6 @@ def _number(option: str) -> list[float]:
 def _table(table: Table) -> dict[str, Any]:
     rows = [[shown(cell) for cell in row] for row in table.rows]
     return {"caption": shown(f"{table.caption}."), "header": list(map(shown, table.header)), "rows": rows}
-
-
-def _packed(values: ArrayLike, kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
 
 
 _TITLE = "Does the winner survive other decisions?"
@@ -267,8 +261,11 @@ _SAYS = {
 }
 
 
-def audit_section(audit: Audit) -> Section:
-    """Return the audit as one section, with a heading for each part."""
+@on_page(70, "audit")
+def audit_section(audit: Audit | None) -> Section | None:
+    """Return the audit, if there is one, as one section with a heading for each part."""
+    if audit is None:
+        return None
     opening, *rest = _parts(audit, level=4)
     html = opening.html + "".join(f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}' for part in rest)
     return _with_tables(replace(opening, title=_TITLE, html=html), audit)
@@ -278,11 +275,6 @@ def audit_sections(audit: Audit) -> list[Section]:
     """Return the audit as one section per part, for its own page."""
     *parts, last = _parts(audit, level=3)
     return [*parts, _with_tables(last, audit)]
-
-
-@on_page(70)
-def _on_page(reported: Reported) -> Section | None:
-    return None if reported.audit is None else audit_section(reported.audit)
 
 
 def _with_tables(section: Section, audit: Audit) -> Section:

@@ -53,9 +53,9 @@ _TITLES = {
 }
 
 
-def bias_sections(answer: Bias) -> list[Section]:
-    """Return the verdict, each table with its frame to download, the values of random, and what cannot be known."""
-    frames = {
+def _frames(answer: Bias) -> dict[str, pl.DataFrame]:
+    """Return the frame behind each table."""
+    return {
         "popularity": answer.shares,
         "orders": answer.orders,
         "conclusions": answer.conclusions,
@@ -63,6 +63,11 @@ def bias_sections(answer: Bias) -> list[Section]:
         "predicted": answer.predicted,
         **({} if answer.estimates is None else {"estimates": answer.estimates.frame}),
     }
+
+
+def bias_sections(answer: Bias) -> list[Section]:
+    """Return the verdict, each table with its frame to download, the values of random, and what cannot be known."""
+    frames = _frames(answer)
     sections = [Section("verdict", "Verdict", paragraphs(answer.verdict))]
     for name, shown in answer.tables().items():
         html = sortable(shown) + notes(shown.notes)
@@ -82,13 +87,8 @@ def bias_section(answer: Bias, *opening: Fact) -> Section:
 
     The ``opening`` comes before the verdict.
     """
-    frames = {
-        "popularity": answer.shares,
-        "orders": answer.orders,
-        "conclusions": answer.conclusions,
-        "predicted": answer.predicted,
-    }
-    shown = {name: table for name, table in answer.tables().items() if name in frames}
+    frames = _frames(answer)
+    shown = {name: table for name, table in answer.tables().items() if name not in ("groups", "estimates")}
     html = paragraphs([*opening, *answer.verdict])
     html += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
     html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))

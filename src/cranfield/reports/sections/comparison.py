@@ -16,13 +16,14 @@ from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Averaging, Scores
 from cranfield.reports import figures
-from cranfield.reports.html_page import Reported, Section, on_page
+from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.reports.tables import best_first
 
 _MOST_METRICS = 6
 
 
+@on_page(10, "scores", "comparison", "averaging")
 def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
     """Return the verdict: that of the comparison if there is one, otherwise who has the best averages."""
     if comparison is None:
@@ -38,11 +39,6 @@ def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging)
     )
     markup = f'<div class="verdict">{paragraphs(said)}{folded}</div>' + paragraphs([f"{whom}; {tested}."])
     return Section("verdict", "The verdict", markup)
-
-
-@on_page(10)
-def _verdict_on_page(reported: Reported) -> Section:
-    return verdict(reported.scores, reported.comparison, reported.averaging)
 
 
 def untested(scores: Scores, means: NDArray[np.float64]) -> list[Fact]:
@@ -75,8 +71,11 @@ _NUMBERS = (
 )
 
 
-def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by pair") -> Section:
+@on_page(30, "comparison")
+def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = "Pair by pair") -> Section | None:
     """Return the matrix of all pairs with a choice of metric, and a figure of wins and losses of the best system."""
+    if comparison is None:
+        return None
     rows = comparison.rows
     said: list[object] = [] if rows["significant"].any() else [experiment_facts.Inconclusive("no significant pair")]
     kept = min(len(comparison.systems), _MOST_SYSTEMS)
@@ -116,11 +115,6 @@ def pairs(comparison: Comparison, *, name: str = "pairs", title: str = "Pair by 
         "metrics": [_matrix(comparison, m, kept) for m in range(len(comparison.metrics))],
     }
     return Section(name, title, markup, tables=tables, data=data)
-
-
-@on_page(30)
-def _pairs_on_page(reported: Reported) -> Section | None:
-    return None if reported.comparison is None else pairs(reported.comparison)
 
 
 def _order(comparison: Comparison, m: int) -> list[int]:

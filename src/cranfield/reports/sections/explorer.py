@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +13,10 @@ from cranfield._errors import CranfieldError, SettingError
 from cranfield._registry import parse
 from cranfield._terminal import shown
 from cranfield.comparisons import AVERAGES as TESTABLE
-from cranfield.comparisons import Comparison, Sample, chosen_test, make_samples, pairs_of
+from cranfield.comparisons import Comparison, chosen_test, make_samples, pairs_of
 from cranfield.measures import PLAIN, Averaging, Scores
 from cranfield.reports.html_page import Reported, Section, on_page
-from cranfield.reports.markup import paragraphs
+from cranfield.reports.markup import packed, paragraphs
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
@@ -43,34 +42,21 @@ _TITLES = (
 class Explored:
     """Averages and p-values under many combinations of decisions.
 
-    Parameters
-    ----------
-    options
-        The choices for each of `DIMENSIONS`.
-    rows, means
-        combinations × dimensions: the index of each choice among the options; combinations × systems: the averages.
-    p
-        combinations × systems: the p-value against the best system of the combination, corrected for all pairs; NaN for
-        that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
-        correction, which is fast and never gives smaller p-values than max_t. `with_comparison` replaces these by the
-        p-values shown elsewhere on the page.
-    lower_is_better
-        For each option of the dimension ``metric``.
-    left_out
-        What was not computed because the page would become too large, in words; empty if everything was.
-    has_tests
-        Whether the p-values include those of the page's own tests.
+    The p-values compare each system with the best one of its combination, corrected for all pairs; they are NaN for
+    that system itself, and for averages that have no test. The test is Student's paired t-test with Bonferroni's
+    correction, which is fast and never gives smaller p-values than max_t; `with_comparison` replaces these by the
+    p-values shown elsewhere on the page.
     """
 
     systems: tuple[str, ...]
-    options: tuple[tuple[Any, ...], ...]
-    rows: NDArray[np.int64]
-    means: NDArray[np.float64]
-    p: NDArray[np.float64]
-    lower_is_better: tuple[bool, ...]
-    left_out: str = ""
+    options: tuple[tuple[Any, ...], ...]  # the choices for each of `DIMENSIONS`
+    rows: NDArray[np.int64]  # combinations × dimensions: the index of each choice among the options
+    means: NDArray[np.float64]  # combinations × systems
+    p: NDArray[np.float64]  # combinations × systems
+    lower_is_better: tuple[bool, ...]  # for each option of the dimension ``metric``
+    left_out: str = ""  # what was not computed because the page would become too large
     alpha: float = 0.05
-    has_tests: bool = False
+    has_tests: bool = False  # whether the p-values include those of the page's own tests
 
     def find(self, **choices: Any) -> int:
         """Return the row of a combination; dimensions with a single choice may be omitted."""
@@ -86,12 +72,9 @@ class Explored:
 
     def with_comparison(self, comparison: Comparison, test: str, scores: Scores, averaging: Averaging) -> Explored:
         """Return a copy with the p-values of a comparison of these scores, so that a pair has only one on the page."""
-        # If every user has a list, both policies are the same and only one is offered.
-        policies = self.options[DIMENSIONS.index("coverage")]
-        policy = averaging.coverage if averaging.coverage in policies else "full"
         p = self.p.copy()
         for metric in comparison.metrics:
-            label = label_of(test, scores, metric, average=str(averaging.average), coverage=policy)
+            label = self.label(test, scores, metric, averaging)
             if not all(value in choices for value, choices in zip(label.values(), self.options)):
                 continue
             row = self.find(**label)
@@ -104,6 +87,13 @@ class Explored:
                     p[row, self.systems.index(systems[0])] = pair["p_corrected"]
         return replace(self, p=p, alpha=comparison.alpha, has_tests=True)
 
+    def label(self, test: str, scores: Scores, metric: str, averaging: Averaging = PLAIN) -> dict[str, Any]:
+        """Return the choices that an average of a metric belongs to, for `find`."""
+        # If every user has a list, both policies are the same and only one is offered.
+        known = averaging.coverage in self.options[DIMENSIONS.index("coverage")]
+        policy = averaging.coverage if known else "full"
+        return dict(zip(DIMENSIONS, _label(test, scores, metric, str(averaging.average), policy)))
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything in compact form, ready for JSON; numbers are 32-bit floats in base64."""
         strides = np.cumprod([1, *(len(choices) for choices in self.options[:-1])])
@@ -114,8 +104,8 @@ class Explored:
                 for name, title, options in zip(DIMENSIONS, _TITLES, self.options)
             ],
             "keys": (self.rows @ strides).tolist(),
-            "means": _packed(self.means),
-            "p": _packed(self.p),
+            "means": packed(self.means, "<f4"),
+            "p": packed(self.p, "<f4"),
             "lower": list(self.lower_is_better),
             "alpha": self.alpha,
         }
@@ -124,15 +114,10 @@ class Explored:
 def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PLAIN) -> Explored:
     """Average the same systems under every combination of decisions, and test each system against the best.
 
-    Parameters
-    ----------
-    variants
-        Scores of the same systems, each with the name of its test set; thresholds, condensed lists, metrics and
-        cut-offs are taken from the scores themselves, kinds of average and coverage policies are varied here.
-    averaging
-        How the page averages: its kind of average is offered in addition to `AVERAGES`, and is the one kept if there is
-        no room for all. Coverage is varied (``reduced``: over the lists that every system gives); the other settings
-        stay. If groups count equally, only averages that can be taken of groups are offered.
+    Each of the ``variants`` comes with the name of its test set. Thresholds, condensed lists, metrics and cut-offs are
+    those of the scores; kinds of average and coverage policies (``reduced``: over the lists that every system gives)
+    are varied here. The page's own kind of average is offered in addition to `AVERAGES`, and is the one kept if there
+    is no room for all. If groups count equally, only averages that can be taken of groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
@@ -199,13 +184,6 @@ def _within(
     return variants[:kept], (average,), f"kinds of average other than the {average}{fewer}"
 
 
-def label_of(
-    test: str, scores: Scores, metric: str, *, average: str = "mean", coverage: str = "full"
-) -> dict[str, Any]:
-    """Return the choices that an average of a metric belongs to, for `Explored.find`."""
-    return dict(zip(DIMENSIONS, _label(test, scores, metric, average, coverage)))
-
-
 def _label(test: str, scores: Scores, metric: str, kind: str, policy: str) -> tuple[Any, ...]:
     spelling, settings = parse(metric), scores.step.settings
     parameters = ", ".join(f"{name}={value}" for name, value in spelling.parameters)
@@ -225,18 +203,15 @@ def _against_best(scores: Scores, averages: NDArray[np.float64], averaging: Aver
         return p
     places = [scores.metric(sample.metric) for sample in samples]
     best = [_best(averages[:, place], scores.lower_is_better[place]) for place in places]
-    against = [_with_baseline(sample, system) for sample, system in zip(samples, best)]
+    against = []
+    for sample, system in zip(samples, best):
+        first, second = pairs_of(sample.systems, sample.systems[system])
+        against.append(replace(sample, first=first, second=second))
     pairs = len(scores.systems) * (len(scores.systems) - 1) // 2
     test = chosen_test(against, "student", alpha=0.05, seed=0)
     for sample, place, verdict in zip(against, places, test(against)):
         p[sample.first, place] = np.minimum(pairs * verdict.p, 1.0)
     return p
-
-
-def _with_baseline(sample: Sample, system: int) -> Sample:
-    """Return the sample with the pairs of one system and each of the others."""
-    first, second = pairs_of(sample.systems, sample.systems[system])
-    return replace(sample, first=first, second=second)
 
 
 def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:
@@ -259,10 +234,6 @@ def _said(dimension: str, value: Any) -> str:
     if dimension == "coverage":
         return {"full": "count as 0", "reduced": "are left out"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _packed(table: NDArray[np.float64]) -> str:
-    return base64.b64encode(np.ascontiguousarray(table, dtype="<f4").tobytes()).decode()
 
 
 _QUICK = "They come from a t-test with Bonferroni's correction."
@@ -303,13 +274,5 @@ def _on_page(reported: Reported) -> Section | None:
     explored = explore(measured, averaging=reported.averaging)
     if reported.comparison is not None:
         explored = explored.with_comparison(reported.comparison, "test", scores, reported.averaging)
-    return explorer(explored, _start(explored, scores, reported.averaging))
-
-
-def _start(explored: Explored, scores: Scores, averaging: Averaging) -> int:
-    """Return the row where the explorer starts: the first metric, averaged as in the leaderboard."""
-    # If every user has a list, both policies are the same and only one is offered.
-    known = averaging.coverage in explored.options[DIMENSIONS.index("coverage")]
-    policy = averaging.coverage if known else "full"
-    label = label_of("test", scores, scores.metrics[0], average=str(averaging.average), coverage=policy)
-    return explored.find(**label)
+    start = explored.find(**explored.label("test", scores, scores.metrics[0], reported.averaging))
+    return explorer(explored, start)

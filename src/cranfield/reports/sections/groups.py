@@ -23,6 +23,7 @@ _MOST_VALUES = 40_000
 _FIGURES = 3
 
 
+@on_page(40, "scores", "averaging")
 def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     """Return the distributions of the first metrics; None if no metric has a value per list.
 
@@ -51,11 +52,6 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     return Section("users", "User by user", paragraphs([said]) + drawn + downloads(*tables), tables=tables)
 
 
-@on_page(40)
-def _users_on_page(reported: Reported) -> Section | None:
-    return users(reported.scores, reported.averaging)
-
-
 def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
     """Return one row per system and metric: the average, the number of users (or lists), the number of 0, quantiles."""
     rows = []
@@ -76,6 +72,7 @@ _BY_GROUP = (
 )
 
 
+@on_page(45, "segments", "averaging", "level")
 def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averaging, level: float) -> Section | None:
     """Return the averages of each group, with verdicts if systems are compared; None without groups."""
     if not segments:
@@ -90,11 +87,6 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
         html += sortable(averages, names=2) + _figure(segment.averaged, averaging, level) + notes(segment.notes)
         tables |= _tables(segment, averaging, level)
     return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
-
-
-@on_page(45)
-def _segments_on_page(reported: Reported) -> Section | None:
-    return by_group(reported.segments, reported.averaging, reported.level)
 
 
 def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
@@ -122,8 +114,6 @@ def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: 
         tables |= {f"segments-{name}-pairs": segment.frame(), f"segments-{name}-interactions": segment.interactions}
     return tables
 
-
-_FIGURES = 3
 
 _BY_WINDOW = (
     "Every system was retrained at the start of each window on the ratings known by then, and tested on what users "

@@ -28,6 +28,7 @@ _PAIRED = (
 )
 
 
+@on_page(20, "scores", "comparison", "averaging", "level", "data")
 def leaderboard(
     scores: Scores,
     comparison: Comparison | None = None,
@@ -55,9 +56,10 @@ def leaderboard(
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
     printed = leaderboard_table(scores, comparison, averaging=averaging)
-    shown = table(
-        f"Averages with {100 * level:g} % intervals. {printed.caption}", _columns(scores), body, hidden=hidden
-    )
+    columns = _columns(scores)
+    meanings = [f"{column.title}: {column.hint}" for column in columns if column.hint and column.group is None]
+    legend = f'<p class="key">{text("; ".join(meanings))}.</p>'
+    shown = table(f"Averages with {100 * level:g} % intervals. {printed.caption}", columns, body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
@@ -65,15 +67,9 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = chooser(scores.metrics, hidden) + shown + _KEY + _legend(scores) + paired + drawn
+    markup = chooser(scores.metrics, hidden) + shown + _KEY + legend + paired + drawn
     markup += notes([*scores.notes, *scores.on_left_out(averaging)])
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
-
-
-@on_page(20)
-def _leaderboard_on_page(reported: Reported) -> Section:
-    how = {"averaging": reported.averaging, "level": reported.level, "data": reported.data}
-    return leaderboard(reported.scores, reported.comparison, **how)  # type: ignore[arg-type]
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
@@ -83,12 +79,6 @@ def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Compar
         if all(None not in interval for interval in ends) and ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
             return True
     return False
-
-
-def _legend(scores: Scores) -> str:
-    """Return an explanation of the columns next to the averages."""
-    meanings = [f"{column.title}: {column.hint}" for column in _columns(scores) if column.hint and column.group is None]
-    return f'<p class="key">{text("; ".join(meanings))}.</p>'
 
 
 def _columns(scores: Scores) -> list[Column]:

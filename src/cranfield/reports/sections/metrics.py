@@ -66,20 +66,18 @@ _PREDICTIONS = {
 }
 
 
-def rating_predictions(predicted: PredictedRatings) -> Section:
-    """Return the section of predicted ratings."""
-    shown = predicted.table()
+@on_page(48, "predictions")
+def rating_predictions(predictions: PredictedRatings | None) -> Section | None:
+    """Return the section of predicted ratings, if there are any."""
+    if predictions is None:
+        return None
+    shown = predictions.table()
     html = paragraphs([_ERRORS]) + sortable(shown, names=1) + notes(shown.notes)
-    html += "".join(figure(f"predictions-{kind}", predicted.plot(kind), said) for kind, said in _PREDICTIONS.items())
+    html += "".join(figure(f"predictions-{kind}", predictions.plot(kind), said) for kind, said in _PREDICTIONS.items())
     tables = {
-        "predictions-shares": predicted.sells(),
-        "predictions-migration": predicted.migration(),
-        "predictions-by-rating": predicted.curve("rating"),
-        "predictions-by-rank": predicted.curve("rank"),
+        "predictions-shares": predictions.sells(),
+        "predictions-migration": predictions.migration(),
+        "predictions-by-rating": predictions.curve("rating"),
+        "predictions-by-rank": predictions.curve("rank"),
     }
     return Section("predictions", "Predicted ratings", html + downloads(*tables), tables=tables)
-
-
-@on_page(48)
-def _predictions_on_page(reported: Reported) -> Section | None:
-    return None if reported.predictions is None else rating_predictions(reported.predictions)

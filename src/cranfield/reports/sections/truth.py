@@ -108,10 +108,7 @@ def _frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> 
 
 
 def _claims_frame(true: Mapping[str, float], protocols: Sequence[MeasuredProtocol]) -> pl.DataFrame:
-    rows = [
-        (protocol.name, protocol.tau(true), protocol.claims.pairs, protocol.claims.significant, protocol.claims.wrong)
-        for protocol in protocols
-    ]
+    rows = [(of.name, of.tau(true), of.claims.pairs, of.claims.significant, of.claims.wrong) for of in protocols]
     return pl.DataFrame(rows, schema=["test_set", "tau_with_the_truth", "pairs", "significant", "wrong"], orient="row")
 
 

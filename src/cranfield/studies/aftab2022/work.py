@@ -27,7 +27,7 @@ from cranfield.measures import Average, Measuring, Scores, measure
 from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_each
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
-from cranfield.store import Made, Vocabularies, read_run, run_facts, save_run
+from cranfield.store import Made, encoding
 from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.study import PanelNumbers, StudyFiles, StudyUnit, ValueRows
 
@@ -159,8 +159,8 @@ class ErrorWork:
                 f"fewer than two models could be run on {self.data.name or 'the ratings'} ({reasons})",
                 remedy="give more ratings, or other systems",
             )
-        ids = Vocabularies(split.train.user_ids, split.train.item_ids)
-        runs = [read_run(artifact.path(), name, ids, artifact.facts) for name, artifact in there.items()]
+        ids = encoding.Vocabularies(split.train.user_ids, split.train.item_ids)
+        runs = [encoding.read_run(artifact.path(), name, ids, artifact.facts) for name, artifact in there.items()]
         return runs, {name: artifact.facts["seconds"] for name, artifact in there.items()}, failed
 
     def _made_of(self, version: str, seed: int, split: Split, name: str) -> tuple[str, dict[str, Any]]:
@@ -238,7 +238,7 @@ def _features(data: Ratings) -> list[str | None]:
 
 
 def _save(run: Run, seconds: float, place: Path) -> Made:
-    return [save_run(run, place / "run.parquet")], {**run_facts(run), "seconds": seconds}
+    return [encoding.save_run(run, place / "run.parquet")], {**encoding.run_facts(run), "seconds": seconds}
 
 
 def _means(scores: Scores) -> Floats:

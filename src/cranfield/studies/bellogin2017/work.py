@@ -21,7 +21,7 @@ from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
 from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
-from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, fit_each, rank_with, rankers_for
+from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, Serving, fit_each, rank_with, rankers_for
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows

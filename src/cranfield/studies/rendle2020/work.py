@@ -28,7 +28,7 @@ from cranfield.measures import Scores, measure
 from cranfield.rankings import Drawn, Ranker, Ranking, Run, Serving, fitted, rank_with
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
-from cranfield.store import Artifact, Made, Store, Vocabularies, read_run, run_facts, save_run
+from cranfield.store import Artifact, Made, Store, encoding
 from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.exhibits import Printed
 from cranfield.tables import UNKNOWN, is_parquet
@@ -232,16 +232,18 @@ class NcfWork:
         checkpoint = self._store.checkpoint(trained.stem, self._made_of(trained))
         system = fitted(trained.system(), self._benchmark.split.train, None, checkpoint)
         runs = rank_with(system, self._benchmark.rankers, name=trained.row)
-        facts = {protocol: run_facts(run) for protocol, run in zip(PROTOCOLS, runs, strict=True)}
+        facts = {protocol: encoding.run_facts(run) for protocol, run in zip(PROTOCOLS, runs, strict=True)}
         history = [entry["loss"] for entry in system.history] if isinstance(system, EpochModel) else []
-        paths = [save_run(run, place / f"{protocol}.parquet") for protocol, run in zip(PROTOCOLS, runs, strict=True)]
+        paths = [
+            encoding.save_run(run, place / f"{protocol}.parquet") for protocol, run in zip(PROTOCOLS, runs, strict=True)
+        ]
         return paths, {**facts, "losses": history}
 
     def _read(self, artifact: Artifact) -> dict[str, Run]:
         train = self._benchmark.split.train
-        ids = Vocabularies(train.user_ids, train.item_ids)
+        ids = encoding.Vocabularies(train.user_ids, train.item_ids)
         return {
-            protocol: read_run(artifact.path(f"{protocol}.parquet"), "", ids, artifact.facts[protocol])
+            protocol: encoding.read_run(artifact.path(f"{protocol}.parquet"), "", ids, artifact.facts[protocol])
             for protocol in PROTOCOLS
         }
 

@@ -23,17 +23,7 @@ from cranfield.metrics import Metric
 from cranfield.rankings import Ranking, Run, file_name, timed_each, write_run
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, k_fold, per_user, predefined, random
-from cranfield.store import (
-    Artifact,
-    Made,
-    Vocabularies,
-    read_run,
-    read_scores,
-    run_facts,
-    save_run,
-    save_scores,
-    scores_table,
-)
+from cranfield.store import Artifact, Made, encoding
 from cranfield.studies.frame.claims import ClaimFindings
 from cranfield.studies.frame.exhibits import Exhibit
 from cranfield.studies.frame.study import StudyFiles, StudyResults
@@ -213,7 +203,7 @@ class MetricWork:
 
         def make(place: Path) -> Made:
             by_fold = [
-                read_scores(artifact.path(), artifact.facts, split.train.user_ids)
+                encoding.read_scores(artifact.path(), artifact.facts, split.train.user_ids)
                 for artifact, split in zip(scores, self.splits)
             ]
             # The papers do not use the bootstrap.
@@ -238,7 +228,7 @@ class _FoldWork:
 
     def __init__(self, place: str, split: Split, settings: MetricWork, files: StudyFiles) -> None:
         self._place, self._split, self._settings, self._files = place, split, settings, files
-        self._ids = Vocabularies(split.train.user_ids, split.train.item_ids)
+        self._ids = encoding.Vocabularies(split.train.user_ids, split.train.item_ids)
         self._data = {"train": split.train.fingerprint, "test": split.test.fingerprint}
 
     @cached_property
@@ -276,7 +266,7 @@ class _FoldWork:
         }
 
     def _read_run(self, system: str, artifact: Artifact) -> Run:
-        return read_run(artifact.path(), system, self._ids, artifact.facts)
+        return encoding.read_run(artifact.path(), system, self._ids, artifact.facts)
 
     @property
     def _measured_of(self) -> dict[str, Any]:
@@ -305,12 +295,12 @@ class _FoldWork:
         name = f"scores/{self._place}"
 
         def make(place: Path) -> Made:
-            path, facts = save_scores(self._studied.scores, place / "scores.npz")
+            path, facts = encoding.save_scores(self._studied.scores, place / "scores.npz")
             return [path], facts
 
         def export(folder: Path) -> list[Path]:
-            scores = read_scores(artifact.path(), artifact.facts, self._ids.users)
-            return [write_table(scores_table(scores), folder / f"{name}.parquet")]
+            scores = encoding.read_scores(artifact.path(), artifact.facts, self._ids.users)
+            return [write_table(encoding.scores_table(scores), folder / f"{name}.parquet")]
 
         artifact = self._files.store.artifact(name, self._measured_of, make)
         self._files.publish({artifact: export})
@@ -343,7 +333,7 @@ class _FoldWork:
 
 
 def _save_run(run: Run, place: Path) -> Made:
-    return [save_run(run, place / "run.parquet")], {"name": run.name, **run_facts(run)}
+    return [encoding.save_run(run, place / "run.parquet")], {"name": run.name, **encoding.run_facts(run)}
 
 
 def _copied(artifact: Artifact, home: str, folder: Path) -> list[Path]:
