@@ -275,3 +275,9 @@ def test_a_preset_that_is_not_there_is_answered_with_those_that_are(tmp_path):
     with pytest.raises(SettingError, match="preset='canamares' is not one of canamares2020; did you mean"):
         new_experiment(tmp_path / "experiment.toml", preset="canamares")
     assert not (tmp_path / "experiment.toml").exists()
+
+
+@pytest.mark.parametrize("stated", [{"title": None}, {"notes": {"data": None}}])
+def test_a_title_and_notes_are_text(stated):
+    with pytest.raises(SettingError, match="=None is not text; write it in quotes"):
+        Experiment(**stated)

@@ -16,7 +16,7 @@ from cranfield._registry import parse
 from cranfield.comparisons import check_repeated
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.searching import Tuning
-from cranfield.experiments.source import Source, at_key, check_keys, check_name
+from cranfield.experiments.source import Source, at_key, check_keys, check_name, check_table, check_text
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Ties
 from cranfield.recommenders import from_profiles, predicts_ratings, recommender, system_among
@@ -53,9 +53,8 @@ class System:
 
     def __post_init__(self) -> None:
         check_name("systems", self.name)
-        for key in ("spelling", "run"):
-            if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
-                raise SettingError(f"systems.{self.name}={getattr(self, key)!r} is not text; write it in quotes")
+        for text in (text for text in (self.spelling, self.run) if text is not None):
+            check_text(f"systems.{self.name}", text)
         if (self.spelling is None) == (self.run is None):
             raise SettingError(f"systems.{self.name} needs a recommender, or run = 'file' for ranked lists")
         if self.spelling is not None:
@@ -143,8 +142,7 @@ class Experiment:
     base: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.title, str):
-            raise SettingError(f"title={self.title!r} is not text; write it in quotes")
+        check_text("title", self.title)
         object.__setattr__(self, "seed", check.whole("seed", self.seed, at_least=0))
         object.__setattr__(self, "repetitions", check.whole("repetitions", self.repetitions))
         for kind, named in (("data", self.data), ("systems", self.systems)):
@@ -155,8 +153,7 @@ class Experiment:
             raise SettingError(contradiction)
         for name, text in self.notes.items():
             check.one_of("notes", name, NOTES)
-            if not isinstance(text, str):
-                raise SettingError(f"notes.{name}={text!r} is not text; write it in quotes")
+            check_text(f"notes.{name}", text)
         if self.assess is not None:
             _check_assess(self.assess, len(self.systems))
         if self.audit is not None:
@@ -314,7 +311,7 @@ def _check_assess(options: Mapping[str, Any], systems: int) -> None:
 def _check_audit(table: Mapping[str, Any], systems: int) -> None:
     check_keys("audit", table, AUDITING)
     for name, value in table.items():
-        if name not in ("preset", "budget", "truth") and not isinstance(value, Mapping):
-            raise SettingError(f"audit.{name}={value!r} is not a table; write [audit.{name}] and below it key = value")
+        if name not in ("preset", "budget", "truth"):
+            check_table(f"audit.{name}", value)
     if systems < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")

@@ -20,7 +20,7 @@ from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
 from cranfield.experiments.searching import Tuning, space_of
-from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys
+from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys, check_table
 from cranfield.measures import Segmenting, file_and_column
 from cranfield.recommenders import displayed_name
 
@@ -171,14 +171,14 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
     check_keys("the file", table, TOP)
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
     if "decisions" in table:
-        stated["decisions"] = _decisions(_table("decisions", table["decisions"]))
+        stated["decisions"] = _decisions(check_table("decisions", table["decisions"]))
     if "data" in table:
-        stated["data"] = tuple(_source(name, source) for name, source in _table("data", table["data"]).items())
+        stated["data"] = tuple(_source(name, source) for name, source in check_table("data", table["data"]).items())
     if "systems" in table:
         stated["systems"] = tuple(_systems(table["systems"]))
     for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
         if key in table:
-            stated[key] = dict(check_keys(key, _table(key, table[key]), known))
+            stated[key] = dict(check_keys(key, check_table(key, table[key]), known))
     return Experiment(**stated, base=base)
 
 
@@ -198,9 +198,9 @@ _FILES = (*KINDS, "test", *FEATURES)
 
 
 def _source(name: str, table: object) -> Source:
-    for key in {"path", "source", "csv", "filename"}.intersection(_table(f"data.{name}", table)):
+    for key in {"path", "source", "csv", "filename"}.intersection(check_table(f"data.{name}", table)):
         raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
-    entries = check_keys(f"data.{name}", _table(f"data.{name}", table), (*_FILES, *READING))
+    entries = check_keys(f"data.{name}", check_table(f"data.{name}", table), (*_FILES, *READING))
     where = {key: entries[key] for key in _FILES if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
@@ -213,7 +213,7 @@ def _systems(stated: object) -> Iterator[System]:
             # The name of a system becomes a file name, so it cannot contain the module of its code.
             yield System(str(parse(entry)).partition(":")[2] if names_code(entry) else displayed_name(entry), entry)
         return
-    for name, entry in _table("systems", stated).items():
+    for name, entry in check_table("systems", stated).items():
         yield _system(name, entry) if isinstance(entry, dict) else System(name, entry)
 
 
@@ -227,15 +227,9 @@ def _system(name: str, table: Mapping[str, Any]) -> System:
                 raise SettingError(f"{where}: {key} belongs to a search; add one, as in search = {{ k = [50, 100] }}")
         return System(name, table.get("system"), table.get("run"), **reading)
     with at_key(where):
-        space = space_of(_table("search", table["search"]))
+        space = space_of(check_table("search", table["search"]))
         tuning = Tuning(space, table.get("metric"), table.get("trials"))
     return System(name, table.get("system"), table.get("run"), tuning, **reading)
-
-
-def _table(where: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise SettingError(f"{where}={value!r} is not a table; write [{where}] and below it key = value")
-    return value
 
 
 def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:

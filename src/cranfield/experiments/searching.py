@@ -21,7 +21,7 @@ from cranfield._registry import Spelling, parse
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
-from cranfield.experiments.source import at_key
+from cranfield.experiments.source import at_key, check_text
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import measure
 from cranfield.metrics import as_metrics, spelled_metric
@@ -282,8 +282,7 @@ class Tuning:
 
     def __post_init__(self) -> None:
         if self.metric is not None:
-            if not isinstance(self.metric, str):
-                raise SettingError(f"metric={self.metric!r} is not text; write it in quotes")
+            check_text("metric", self.metric)
             object.__setattr__(self, "metric", spelled_metric(self.metric))
         if self.trials is not None:
             check.whole("trials", self.trials)

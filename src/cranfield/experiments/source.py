@@ -24,6 +24,19 @@ def check_name(kind: str, name: object) -> None:
         raise SettingError(f"{kind} has the name {name!r}; use letters, digits, spaces and _ . , ( ) = + -")
 
 
+def check_text(where: str, value: object) -> None:
+    """Reject a value that is not text."""
+    if not isinstance(value, str):
+        raise SettingError(f"{where}={value!r} is not text; write it in quotes")
+
+
+def check_table(where: str, value: object) -> Mapping[str, Any]:
+    """Return a table of the experiment file; reject anything else."""
+    if not isinstance(value, Mapping):
+        raise SettingError(f"{where}={value!r} is not a table; write [{where}] and below it key = value")
+    return value
+
+
 def check_keys(where: str, table: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
     """Return a table of the experiment file; reject keys that it does not have."""
     for key in table:
@@ -118,8 +131,8 @@ class Source:
     def __post_init__(self) -> None:
         check_name("data", self.name)
         for key in (*KINDS, "test", *FEATURES):
-            if getattr(self, key) is not None and not isinstance(getattr(self, key), str):
-                raise SettingError(f"data.{self.name}.{key}={getattr(self, key)!r} is not text; write it in quotes")
+            if getattr(self, key) is not None:
+                check_text(f"data.{self.name}.{key}", getattr(self, key))
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
         if len(given) != 1:
             problem = f"has {' and '.join(given)}" if given else "does not say where the ratings come from"
