@@ -526,7 +526,7 @@ def test_one_system_is_measured_and_the_missing_test_is_named(tiny, tmp_path):
 
 def test_what_holds_among_common_users_is_found_once_and_not_for_every_fold(tiny, tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr("cranfield.comparisons.comparing._among_served", lambda *given: calls.append(given))
+    monkeypatch.setattr("cranfield.comparisons.comparing._shortfall", lambda *given: calls.append(given) or {})
     run(tiny(decisions={"split": "k_fold(k=2)", "significance": "student"}), tmp_path)
     # The rehearsal before training compares as well, with fewer lists.
     assert len([scores for scores, *_ in calls if scores.n_lists > 30]) == 1
