@@ -67,10 +67,7 @@ class WeightedFactors(ProfileModel):
         by_user = rating_matrix(train)
         weight = ones_like(by_user) if self.binary else by_user
         by_item, weight_by_item = by_user.T.tocsr(), weight.T.tocsr()
-        draw, sizes = stream(self.seed, "wrmf"), (train.n_users, train.n_items)
-        self._users, self._items = (
-            (draw.random((size, self.factors)) * self.start).astype(np.float32) for size in sizes
-        )
+        self._users, self._items = self._start(train)
         sides = (
             (self._users, self._items, *self._system(by_user, weight)),
             (self._items, self._users, *self._system(by_item, weight_by_item)),
@@ -84,6 +81,11 @@ class WeightedFactors(ProfileModel):
                     solved, fixed, gram, ratings.indptr, read_only(ratings.indices), extra, pull, self.steps,
                 )  # fmt: skip
         check_settled(self.name, (self._users, self._items), alpha=self.alpha, regularization=self.regularization)
+
+    def _start(self, train: Ratings) -> tuple[NDArray[np.float32], ...]:
+        draw = stream(self.seed, "wrmf")
+        shapes = (train.n_users, self.factors), (train.n_items, self.factors)
+        return tuple((draw.random(shape) * self.start).astype(np.float32) for shape in shapes)
 
     def _system(self, ratings: Any, weight: Any) -> tuple[Any, NDArray[np.float32], NDArray[np.float32]]:
         """Return c − 1 and c t at the positions of the ratings."""
