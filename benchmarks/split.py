@@ -2,6 +2,7 @@
 
 python benchmarks/split.py                          wall times, 1,000,209 ratings; and of checking a split
 python benchmarks/split.py --large 'random'         peak memory, 100,000,000 ratings, one method a process
+python benchmarks/split.py --events 5000000         a log of events: reading, a temporal split with its merge, memory
 """
 
 from __future__ import annotations
@@ -111,11 +112,38 @@ def measure_memory(method: str) -> None:
     print(f"ratings {ratings.nbytes / 2**30:.2f} GiB, peak beyond them {(peak - held) / 2**30:.2f} GiB")
 
 
+def measure_events(count: int) -> None:
+    """Print how long reading a log of events and dividing it in time take, and how much memory they need."""
+    import tempfile
+
+    from cranfield import read
+
+    generator = np.random.default_rng(0)
+    columns = {"user": generator.integers(0, count // 50, count), "item": generator.zipf(1.3, count) % 20_000}
+    columns["time"] = np.sort(generator.integers(1_500_000_000, 1_600_000_000, count))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log.parquet"
+        pl.DataFrame(columns).write_parquet(path)
+        del columns
+        start = time.perf_counter()
+        log = read(path)
+        begun = time.perf_counter()
+        split = splits.temporal(log, train=0.8)
+        done = time.perf_counter()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{count:,} events of {len(log):,} pairs ({log.nbytes / 2**30:.2f} GiB): read in {begun - start:.1f} s")
+    print(f"{split} in {done - begun:.1f} s; peak {peak:.2f} GiB with the making of the log")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", metavar="METHOD", help="measure the memory of a method on 100 million ratings")
-    method = parser.parse_args().large
-    measure_memory(method) if method else compare_times()
+    parser.add_argument("--events", metavar="N", type=int, help="divide a log of so many events in time")
+    options = parser.parse_args()
+    if options.events:
+        measure_events(options.events)
+    else:
+        measure_memory(options.large) if options.large else compare_times()
 
 
 if __name__ == "__main__":

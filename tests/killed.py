@@ -165,7 +165,7 @@ if __name__ == "__main__":
     # What a process has written survives its kill; fsync only matters for a power cut.
     os.fsync = lambda _: None  # type: ignore[assignment]
     # Import before forking, so that no child has to import most of the package or look up library versions.
-    from cranfield.store.environment import versions
+    from cranfield.store.records import versions
 
     importlib.import_module("cranfield.experiments.stages")
     versions()

@@ -11,19 +11,19 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, of_groups, unless
+from cranfield._decisions import DecisionGroup, checked_field, decision, of_groups, unless
 from cranfield.comparisons.comparing import Comparing, ComparingOptions
 from cranfield.measures.averaging import Averaging, AveragingOptions
 from cranfield.rankings.decisions import Ranking, RankingOptions, Serving, ServingOptions
 
 
 @dataclass(frozen=True)
-class Shape(Decided):
+class Shape(DecisionGroup):
     """A group for tests."""
 
     kind: str = decision("Z1", "round", "what it is", choices=("round", "square"))
     corners: int = decision("Z1", 4, "how many", check=check.whole, help="So many corners.")
-    size: float | None = borrowed(None, lambda name, value: None if value is None else check.number(name, value))
+    size: float | None = checked_field(None, lambda name, value: None if value is None else check.number(name, value))
 
     def _check_together(self):
         if self.kind == "round" and self.corners > 4:

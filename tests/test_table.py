@@ -113,9 +113,9 @@ def test_latex_refers_to_a_table_by_its_label():
 
 
 def test_what_our_own_words_use_is_known_to_latex():
-    from cranfield.metrics.phrases import relevance_phrase
+    from cranfield.metrics import relevant_items
 
-    gains = relevance_phrase(["nDCG(gain=exp)@10", "RBP(gain=exp1)", "P@10"], 4.0)
+    gains = str(relevant_items(["nDCG(gain=exp)@10", "RBP(gain=exp1)", "P@10"], 4.0))
     for text in (gains, "1–5 × 3 ± 2 → ∞, α ≤ 0.05 “shown” …"):
         assert not text.isascii()
         assert latex_text(text).isascii()

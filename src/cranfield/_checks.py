@@ -156,3 +156,20 @@ class Limits:
         for bound, holds, words in bounds:
             if bound is not None and not holds(number, bound):
                 raise SettingError(f"{stated} is out of range; give a number {words} {bound:g}")
+
+
+_SECONDS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|m|h|d|w)", re.ASCII)
+
+
+def duration(name: str, value: Any) -> int:
+    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds."""
+    form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
+    if form is not None and (seconds := round(float(form[1]) * _SECONDS["min" if form[2] == "m" else form[2]])) >= 1:
+        return seconds
+    try:
+        return whole(name, value)
+    except SettingError:
+        raise SettingError(
+            f"{name}={value!r} is not a duration; write a number of s, min, h, d or w, such as {name}=7d, or seconds"
+        ) from None

@@ -1,6 +1,6 @@
 """Decisions are declared where they are taken: each is a field of a frozen dataclass next to the function that uses it.
 
-A group of decisions is such a class, derived from `Decided`. A field made by `decision` holds everything about the
+A group of decisions is such a class, derived from `DecisionGroup`. A field made by `decision` holds all about the
 decision: its letter in the paper, its default, what it decides, the words allowed, how a value is checked, and how it
 reads in a phrase. The experiment file, its schema, the table in the docs and the command-line options are derived from
 the fields, so a new decision is one field in one file.
@@ -9,7 +9,7 @@ Examples
 --------
 >>> from cranfield import _checks as check
 >>> @dataclass(frozen=True)
-... class Serving(Decided):
+... class Serving(DecisionGroup):
 ...     users: str = decision("B1", "all", "who is served", choices=("all", "active"))
 ...     least: int = decision("B1", 1, "the fewest ratings of a user", check=check.whole)
 >>> Serving(least=5.0).with_(users="active").as_dict()
@@ -63,7 +63,7 @@ def unless(usual: Any, template: str, words: Mapping[Any, str] | None = None) ->
     return said
 
 
-def borrowed(default: Any, check: Check) -> Any:
+def checked_field(default: Any, check: Check) -> Any:
     """Declare a field for a decision that belongs to another group but that this group needs as well."""
     return field(default=default, metadata={"check": check})
 
@@ -78,7 +78,7 @@ def in_one_form(declared: Field[Any], value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionGroup:
     """The base of a group of decisions: a frozen dataclass that brings each of its fields into standard form.
 
     A group can override ``_check_together`` to refuse values that contradict each other.
@@ -94,7 +94,7 @@ class Decided:
 
     @classmethod
     def decisions(cls) -> dict[str, Field[Any]]:
-        """Return the decisions that the group declares, by name, without borrowed ones."""
+        """Return the decisions that the group declares, by name, without parameters."""
         return {declared.name: declared for declared in fields(cls) if "letter" in declared.metadata}
 
     def as_dict(self) -> dict[str, Any]:
@@ -112,11 +112,11 @@ class Decided:
 
 
 DecoratedFunction = TypeVar("DecoratedFunction", bound=Callable[..., Any])
-First = TypeVar("First", bound=Decided)
-Second = TypeVar("Second", bound=Decided)
+First = TypeVar("First", bound=DecisionGroup)
+Second = TypeVar("Second", bound=DecisionGroup)
 
 
-def takes_decisions(*groups: type[Decided], **defaults: Any) -> Callable[[DecoratedFunction], DecoratedFunction]:
+def takes_decisions(*groups: type[DecisionGroup], **defaults: Any) -> Callable[[DecoratedFunction], DecoratedFunction]:
     """Show the decisions of groups as keyword arguments of a function that takes them as ``**decisions``.
 
     They appear in its signature, and replace ``{decisions}`` in its docstring; ``defaults`` differ from the group's.

@@ -35,13 +35,13 @@ _PAGES: Mapping[str, str] = {
     "reports": "report",
     "studies": "replications",
     **{f"cli.{module}": module for module in ("assess", "audit", "bias", "compare", "data", "evaluate", "experiment")},
+    "cli.compare.suggest_judgments_command": "unjudged",
     "cli.demo": "report",
     "cli.evaluate.dialects_command": "dialects",
     "cli.recommend": "ranking",
     "cli.recommend.calibrate_command": "metrics/error",
     "cli.replicate": "replications",
     "cli.split": "splits",
-    "cli.unjudged": "unjudged",
 }  # fmt: skip
 """The page of each stage, and of each module or function whose page is another one."""
 

@@ -27,7 +27,7 @@ class Step:
     action: str  # "read", "min_ratings", "split.random", ...
     settings: Mapping[str, Any] = field(default_factory=dict)
     effect: Mapping[str, Any] = field(default_factory=dict)  # what it changed: counts before and after, for instance
-    notes: tuple[Any, ...] = ()  # facts or sentences: leakage, users left out, a rule applied
+    notes: tuple[Any, ...] = ()  # facts: leakage, users left out, a rule applied; sentences if read from a file
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))

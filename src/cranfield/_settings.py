@@ -14,27 +14,15 @@ _GROUP = Path("/sys/fs/cgroup")
 
 @dataclass
 class Settings:
-    """Process-wide settings; the command line sets them from its options of the same names.
+    """Process-wide settings; the command line sets them from its options of the same names."""
 
-    Parameters
-    ----------
-    threads
-        Number of threads; by default one per core.
-    quiet
-        Whether to hide progress.
-    seed
-        The seed of the command line.
-    unpack_limit
-        The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB;
-        the archives of known datasets have their own limits.
-    width
-        Maximum width of a printed table in letters. By default the width of the terminal, or 100 if there is none.
-    """
-
-    threads: int | None = None
-    quiet: bool = False
-    seed: int = 0
+    threads: int | None = None  # number of threads; by default one per core
+    quiet: bool = False  # whether to hide progress
+    seed: int = 0  # the seed of the command line
+    # The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB; the
+    # archives of known datasets have their own limits.
     unpack_limit: int | None = None
+    # Maximum width of a printed table in letters. By default the width of the terminal, or 100 if there is none.
     width: float | None = None
 
     @property

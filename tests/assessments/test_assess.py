@@ -227,7 +227,7 @@ def test_folds_are_studied_by_themselves_with_the_variation_between_them(make_wo
     assert both.frame("values")["fold_sd"].to_list() == pytest.approx(values.std(axis=0, ddof=1))
     assert both.frame("aggregation")["fold_sd"].to_list() == [0.0, 0.0]  # a metric with itself
     # A note that applies to every fold is given once.
-    assert {note.partition(":")[0] for note in both.step.notes} == {"s0", "fold 1", "fold 2"}
+    assert {str(note).partition(":")[0] for note in both.step.notes} == {"s0", "fold 1", "fold 2"}
 
 
 def test_a_metric_of_ones_own_and_one_of_the_whole_system_work_only_slower(world):
@@ -241,7 +241,7 @@ def test_a_metric_of_ones_own_and_one_of_the_whole_system_work_only_slower(world
         samples=3, train=test.keep(test.values < 3),
     )  # fmt: skip
     assert found.frame()["tau"].is_not_null().sum() >= 2
-    assert "FirstJudged@5" in found.step.notes[-1]
+    assert "FirstJudged@5" in str(found.step.notes[-1])
     assert found.frame("power")["metric"].to_list().count("ItemCoverage@10") == 0
 
 
@@ -253,7 +253,7 @@ def test_without_numba_it_works_and_says_so(world, monkeypatch):
     for module in (subset_scores, sys.modules["cranfield.assessments.assessing"]):
         monkeypatch.setattr(module, "compiled", lambda: None)
     slow = assess(runs, test, ["P@10", "AP"], **asking)
-    assert "numba is not installed" in slow.step.notes[-1]
+    assert "numba is not installed" in str(slow.step.notes[-1])
     assert slow.frame("samples").drop("values").equals(fast.frame("samples").drop("values"))
 
 

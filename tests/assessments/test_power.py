@@ -12,6 +12,7 @@ import cranfield as cf
 from cranfield._errors import InputError, SettingError
 from cranfield.assessments import discriminative_power
 from cranfield.comparisons import compare
+from cranfield.facts.scores import InFold, ReadAs, Unranked
 from cranfield.measures import join_folds
 from cranfield.measures.scores import Scores
 from cranfield.tables import Vocabulary
@@ -169,7 +170,7 @@ class TestFolds:
             )
             for split in cf.splits.k_fold(ratings, k=2, seed=1)
         ]  # fmt: skip
-        parts = [replace(part, notes=("said of both", f"{k} of 7")) for k, part in enumerate(parts)]
+        parts = [replace(part, notes=(ReadAs(()), Unranked("a", k / 7))) for k, part in enumerate(parts)]
         joined = join_folds(parts)
         rows, each = joined.frame(by="list"), [part.frame() for part in parts]
         of_system = pl.col("metric") == "ItemCoverage@5"
@@ -182,8 +183,9 @@ class TestFolds:
             weighed = np.average(values, axis=0, weights=lists)
             assert rows.filter(~of_system)[column].to_list() == pytest.approx(weighed.tolist()), column
         assert "condensed lists; relevant from 4" in joined.table().caption
-        assert joined.notes == ("said of both", "fold 1: 0 of 7", "fold 2: 1 of 7")
-        assert join_folds(parts, [0, 1]).notes[1:] == ("repetition 1: 0 of 7", "repetition 2: 1 of 7")
+        assert joined.notes == (ReadAs(()), *(InFold(Unranked("a", k / 7), k + 1) for k in range(2)))
+        of_repetitions = tuple(InFold(Unranked("a", k / 7), None, k + 1) for k in range(2))
+        assert join_folds(parts, [0, 1]).notes[1:] == of_repetitions
         assert joined.step.settings["folds"] == 2
 
     def test_folds_with_other_systems_or_metrics_are_refused(self):

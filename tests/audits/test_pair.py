@@ -103,3 +103,9 @@ def test_resamples_do_not_depend_on_the_number_of_threads(monkeypatch):
         monkeypatch.setattr(settings, "threads", threads)
         results.append(resampled(terms.between(0, 1), terms, counts).d_z)
     assert np.array_equal(*results)
+
+
+def test_systems_that_differ_by_rounding_share_a_rank():
+    averages = np.array([[0.1 + 0.2, 0.5], [0.3, 0.4]])
+    assert ranks_of(averages).tolist() == [[1, 1], [1, 2]]
+    assert ranks_of(averages + np.array([[0], [1e-7]]), 1e-5).tolist() == [[1, 1], [1, 2]]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from cranfield import SettingError
-from cranfield.audits.options import PRESETS
+from cranfield.audits.options import _CLOSED, OF_TESTS, PRESETS
 from cranfield.audits.parsing import audit_settings
+from cranfield.audits.universes import MEASURED
+from cranfield.comparisons import Comparing
 from cranfield.experiments import Decisions, Source, System
+from cranfield.judgments import Cataloguing
+from cranfield.measures import Measuring, Segmenting
 
 
 def values(settings):
@@ -160,3 +164,8 @@ def test_a_starting_point_may_have_an_average_of_all_systems(tiny):
 def test_one_system_cannot_be_audited(tiny):
     with pytest.raises(SettingError, match="at least two systems"):
         tiny(systems=(System("one", "popularity"),), audit={})
+
+
+def test_an_audit_measures_or_refuses_every_decision_that_is_not_part_of_a_set_up():
+    later = {*Measuring.decisions(), *Segmenting.decisions(), *Comparing.decisions(), *Cataloguing.decisions()}
+    assert later <= {*MEASURED, *OF_TESTS, *_CLOSED}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 
 import cranfield as cf
 from cranfield.biases import density, ratio_to_random
 from cranfield.metrics import Metric
+from cranfield.rankings import measured_ratings
 
 CLOSED = ["P", "Recall", "HitRate", "RR", "AP", "DCG", "nDCG", "nDCG(gain=exp)", "F1", "RBP", "AntiP", "RScore"]
 
@@ -135,3 +137,17 @@ def test_what_has_no_random_value_is_refused(split):
 
 def test_every_metric_with_a_closed_form_over_ties_is_one_over_random_rankings():
     assert all(Metric.of(name).definition.averages_ties for name in CLOSED)
+
+
+@pytest.mark.parametrize("repeats", ["exclude", "allow", "only"])
+def test_a_random_ranking_of_repeats_has_the_recall_of_its_candidates(repeats):
+    random = np.random.default_rng(5)
+    frame = pl.DataFrame({"user": random.integers(0, 20, 900), "item": random.integers(0, 15, 900),
+                          "time": random.integers(0, 1000, 900)})  # fmt: skip
+    split = cf.splits.temporal(cf.read(frame), train=0.5)
+    runs = cf.recommend(split, "popularity", repeats=repeats, length=4)
+    found = cf.ratio_to_random(runs, split.test, "Recall@4", train=split.train, repeats=repeats)
+    had = split.train.user_counts
+    counted = measured_ratings(split, repeats=repeats)
+    sizes = {"exclude": 15 - had, "allow": np.full(len(had), 15), "only": had}[repeats][counted.user_counts > 0]
+    assert found.frame()["random"].item() == pytest.approx(np.minimum(1, 4 / np.maximum(sizes, 1)).mean())

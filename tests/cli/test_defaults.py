@@ -14,14 +14,14 @@ from cranfield.cli.evaluate import dialects_command, evaluate_command
 from cranfield.cli.recommend import recommend_command
 from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.rankings import Ranking
-from cranfield.splits.splitting import Splitting
+from cranfield.splits.split import Splitting
 
 COMMANDS = {
     one.name: one for one in (assess_command, compare_command, dialects_command, evaluate_command, recommend_command)
 }
 # A baseline and a correction that are not given are those of the group, except that Tukey's test has no correction. The
-# assessment and the dialects are about metrics and choose their own.
-ASIDE = {"correction", "baseline"}
+# assessment and the dialects are about metrics and choose their own. Repeats in files count unless somebody says so.
+ASIDE = {"correction", "baseline", "repeats", "validation"}  # that of a command is a file
 OWN = {"assess": {"metrics", "average", "averages", "significance", "undefined"}, "dialects": {"metrics"}}
 
 

@@ -129,8 +129,8 @@ MISTAKES = {
     ),
     "training items in the lists": Mistake(
         f"{E} --train train.csv seen.csv",
-        "lists hold items from their user's training ratings, which take up places and are hardly ever in the test "
-        "set: 68 of 100 items of seen (68%)",
+        "lists hold items from their user's training ratings, which take up places and are not in the test set: "
+        "68 of 100 items of seen (68%)",
         0,
     ),
     "training items in the lists, strictly": Mistake(
@@ -261,7 +261,7 @@ MISTAKES = {
     "a rating twice": Mistake(
         "evaluate --test rated-twice.csv knn.csv",
         "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), already in "
-        "row 2; keep one rating of each pair with repeated='last'",
+        "row 2; say how they become one rating with repeated='last'",
     ),
     "ratings that are stars": Mistake(
         "evaluate --test stars.csv knn.csv",

@@ -280,3 +280,23 @@ def test_users_who_are_held_out_whole_are_served_from_their_profiles(tmp_path, c
     with pytest.raises(SystemExit):
         main(["recommend", *files[:5], str(tmp_path / "known.parquet"), "-s", "ease", "--out", str(tmp_path / "runs")])
     assert "1 users of profiles are in the training part too" in capsys.readouterr().err
+
+
+def test_the_validation_part_of_a_split_leaves_the_lists_or_is_named(cranfield, tmp_path):
+    ratings = cf.simulate.world(60, 40, 1500, seed=2).ratings
+    split = cf.splits.temporal(ratings, train=0.8, validation=0.3)
+    cf.splits.write(split, tmp_path / "parts", format="csv")
+    train, test, validation = (str(tmp_path / "parts" / f"{name}.csv") for name in ("train", "test", "validation"))
+    plain = cranfield("recommend", "--train", train, "-s", "popularity", "--out", str(tmp_path / "plain"))
+    assert "validation.csv is not used, so that its items may be recommended" in plain.err
+    own = set(split.validation.frame().select("user", "item").rows())
+    for name, more in {"alone": [], "tested": ["--test", test]}.items():
+        out = tmp_path / name
+        made = cranfield(
+            "recommend", "--train", train, "--validation", validation, *more, "-s", "popularity", "--out", out
+        )
+        assert (made.code, made.err) == (0, "")
+        run = cf.read_run(out / "popularity.parquet")
+        assert not own & set(run.frame().select("user", "item").rows())
+        (here,) = cf.recommend(split, "popularity")
+        assert set(run.frame().select("user", "item").rows()) >= set(here.frame().select("user", "item").rows()) or more

@@ -216,3 +216,17 @@ def test_a_wrong_call_is_one_line_with_the_page_that_helps_and_2(arguments, mess
     assert message in error
     assert "; see docs/" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("rating", [True, False])
+def test_the_command_and_python_agree_on_what_repeats(tmp_path, cranfield, rating):
+    rows = {"user": [1, 1, 1, 2, 2], "item": [7, 7, 8, 7, 8], "rating": [3, 4, 5, 2, 1], "time": [1, 2, 3, 4, 5]}
+    train = pl.DataFrame(rows).select("user", "item", *(["rating"] if rating else []), "time")
+    test = train[:2].with_columns(time=pl.col("time") + 100)
+    for name, frame in {"train": train, "test": test}.items():
+        frame.write_csv(tmp_path / f"{name}.csv")
+    files = [str(tmp_path / f"{name}.csv") for name in ("train", "test")]
+    told = json.loads(cranfield("check-split", *files, "--format", "json").out)
+    here = splits.check_split(*files)
+    assert bool(here.wrong) is rating  # events may repeat, ratings may not
+    assert [finding["sentence"] for finding in told[0]["findings"]] == [one.sentence for one in here.findings]

@@ -488,7 +488,7 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
     result = compare(scores)
     assert result.metrics == ("P@10",)
     assert "not compared (one value per system and none per user): coverage" in str(result)
-    with pytest.raises(SettingError, match="coverage has one value per system"):
+    with pytest.raises(SettingError, match="cannot be compared by coverage: one value per system"):
         compare(scores, metrics=["coverage"])
 
 
@@ -578,3 +578,10 @@ def test_the_caption_names_the_metrics_that_leave_users_out_although_others_coun
     assert "undefined count as 0, but are left out by AntiRR;" in cf.compare(scores).caption
     assert "undefined are left out;" in cf.compare(scores, metrics=["AntiRR"]).caption
     assert "undefined count as 0;" in cf.compare(scores, metrics=["P@1"]).caption
+
+
+def test_a_metric_that_only_describes_lists_is_not_compared_and_named():
+    scores = scores_of(_world(2, 2), ["P@10", "RepeatShare@10"])
+    assert "not compared (neither more nor less of it is better): RepeatShare@10" in str(compare(scores))
+    with pytest.raises(SettingError, match="cannot be compared by RepeatShare@10: neither more nor less"):
+        compare(scores, metrics=["RepeatShare@10"])

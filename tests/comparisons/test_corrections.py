@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield.comparisons import compare
-from cranfield.comparisons.p_values import CORRECTIONS, benjamini_hochberg, bonferroni, holm, none
+from cranfield.comparisons.comparing import usual_correction
+from cranfield.comparisons.gate import _holm_levels
+from cranfield.comparisons.p_values import (
+    CORRECTIONS,
+    benjamini_hochberg,
+    bonferroni,
+    holm,
+    none,
+    sampling_error,
+    spelled_test,
+)
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=15).map(np.array)
 
@@ -58,3 +68,21 @@ def test_the_family_wise_error_stays_at_alpha_under_the_null(test, correction, w
         values = {name: user * rng.exponential(size=100) for name in "abcd"}
         false += compare(values, significance=test, correction=correction).frame()["significant"].any()
     assert false / worlds <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)
+
+
+def test_the_usual_correction_depends_on_the_test():
+    tests = ("permutation", "wilcoxon(zeros=pratt)", "tukey")
+    assert [usual_correction(test) for test in tests] == ["max_t", "holm", "none"]
+
+
+def test_the_method_and_the_resamples_of_a_test_are_part_of_its_spelling():
+    spelled = spelled_test("fisher", method="monte-carlo", resamples=1000)
+    assert spelled == "permutation(method=monte-carlo, resamples=1000)"
+
+
+def test_the_error_of_sampling_is_four_standard_errors_of_at_least_one_count():
+    assert sampling_error(np.array([0.5, 0.0]), 10_000).tolist() == [0.02, 0.0004]
+
+
+def test_after_the_first_failure_the_level_of_holms_method_stays_the_same():
+    assert _holm_levels(np.array([0.2, 0.001, 0.04]), 0.06).round(3).tolist() == [0.03, 0.02, 0.03]

@@ -82,7 +82,7 @@ def test_a_gate_of_a_two_valued_metric_never_draws_the_signs_of_many_users(by, m
     def refuse(*_):
         raise AssertionError("signs were drawn")
 
-    monkeypatch.setattr("cranfield.comparisons.significance.permutation.monte_carlo", refuse)
+    monkeypatch.setattr("cranfield.comparisons.significance.monte_carlo", refuse)
     values = two_valued(60_000)
     row = compare(values).no_worse("new", than="old", by=by).rows.row(0, named=True)
     d = values["new"] - values["old"]

@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield._settings import settings
+from cranfield._streams import stream
 from cranfield.comparisons.permutations import enumeration, inversion
 from cranfield.comparisons.permutations.exact import common_step, exact, tail
 from cranfield.comparisons.permutations.monte_carlo import monte_carlo
 from cranfield.comparisons.sample import ROUNDING, Sample
-from cranfield.comparisons.significance.permutation import permutation
+from cranfield.comparisons.significance import permutation
 
 
 def sample_of(d):
@@ -288,7 +289,7 @@ def test_two_valued_differences_and_a_margin_have_the_p_of_three_binomials(margi
     def refuse(*_):
         raise AssertionError("nothing need be drawn")
 
-    monkeypatch.setattr(sys.modules["cranfield.comparisons.significance.permutation"], "monte_carlo", refuse)
+    monkeypatch.setattr(sys.modules["cranfield.comparisons.significance"], "monte_carlo", refuse)
     sizes = (1 + margin, 1 - margin, margin)
     d = np.concatenate([np.repeat(sizes, plus), -np.repeat(sizes, minus)])
     p, _, error = exact_p(d)
@@ -450,7 +451,7 @@ def test_few_large_differences_among_small_ones_have_the_p_of_enumeration(kind):
 @pytest.mark.parametrize("giants", [1, 5, 12])
 def test_few_large_differences_among_many_need_neither_samples_nor_many_nodes(giants, monkeypatch):
     """A margin moves the values of all users a little, and only a few of them differ by more."""
-    monkeypatch.setattr("cranfield.comparisons.significance.permutation.monte_carlo", None)
+    monkeypatch.setattr("cranfield.comparisons.significance.monte_carlo", None)
     monkeypatch.setattr(inversion, "invert_further", lambda *_: 1 / 0)
     rng = np.random.default_rng(giants)
     for margin in (1e-4, 1e-6, 1e-9, -1e-6, -1e-9):
@@ -629,3 +630,27 @@ def test_the_chance_of_a_sum_is_the_same_whatever_was_asked_for_before():
         found = _Sums.of(values, counts)
         for threshold in thresholds:
             assert found.at_least(threshold) == pytest.approx(np.mean(sums >= threshold), abs=1e-12)
+
+
+def test_the_tail_on_a_lattice_is_that_of_the_binomial_distribution():
+    from scipy.stats import binom
+
+    d = np.ones(200)
+    d[:30] = -1
+    assert tail(d, step=1.0) == pytest.approx(2 * binom.sf(169, 200, 0.5), rel=0.002)
+
+
+def test_sums_of_many_equal_differences_have_the_spread_of_all_signs():
+    sums = enumeration.drawn_sums(np.array([0.5, 2.0]), np.array([10**6, 3]), 1000, stream(0, "example"))
+    assert sums.std() == pytest.approx(np.sqrt(0.25 * 10**6 + 12), rel=0.1)
+
+
+def test_chances_of_many_users_are_binomial():
+    from scipy.stats import binom
+
+    k = enumeration._plus_signs(100_001)
+    np.testing.assert_allclose(enumeration._chances(100_001), binom.pmf(k, 100_001, 0.5), rtol=1e-11)
+
+
+def test_the_logarithm_of_a_cosine_near_1_keeps_its_digits():
+    assert round(float(1e6 * inversion._log_cosines(np.array([1e-6]))[0][0]), 18) == -5e-07

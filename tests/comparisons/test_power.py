@@ -9,8 +9,10 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.effects import (
     chance_above,
+    enclosed,
     noncentralities,
     power,
+    power_of_shift,
     smallest_shift,
     two_one_sided,
     users_needed,
@@ -163,3 +165,12 @@ def test_an_interval_of_the_noncentrality_holds_as_often_as_it_says(t, degrees):
     z, c = rng.normal(size=100_000), np.sqrt(rng.chisquare(degrees, 100_000) / degrees)
     assert ((lower + z) / c >= t).mean() == pytest.approx(0.05, abs=0.003)
     assert ((upper + z) / c <= t).mean() == pytest.approx(0.05, abs=0.003)
+
+
+def test_the_power_of_a_shift_is_alpha_without_one():
+    assert power_of_shift([0.0, 3.0], 100.0).round(3).tolist() == [0.05, 0.844]
+
+
+def test_a_root_is_enclosed():
+    ends = enclosed(lambda x: 2 - x**2, np.array([0.0]), np.array([4.0]), np.array([2.0]), np.array([-14.0]), 1e-6)
+    assert [float(end[0].round(5)) for end in ends] == [1.41421, 1.41421]

@@ -12,8 +12,7 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.errors import crossed_sign_test, crossed_test, standard_errors
 from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.significance.ranks import sign
-from cranfield.comparisons.significance.student import student
+from cranfield.comparisons.significance import sign, student
 from cranfield.measures import Averaging
 from cranfield.measures.joining import join_folds
 from cranfield.tables import Vocabulary

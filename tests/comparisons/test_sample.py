@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from cranfield.comparisons import compare
+from cranfield.comparisons.errors import moments, unit_of
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.samples import as_scores, make_samples
-from cranfield.comparisons.significance.student import moments
+from cranfield.comparisons.samples import as_scores, defined_for_all, make_samples
+from cranfield.comparisons.significance import _levels
 from cranfield.measures import Averaging
 
 EVERY_PAIR = slice(0, 3)
@@ -113,5 +114,24 @@ def test_values_are_not_copied_if_all_of_them_count():
     scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
     (sample,), _ = make_samples(scores, Averaging())
     assert np.shares_memory(sample.values, scores.values)
-    scores.values.flags.writeable = False
     assert compare(scores, coverage="reduced").frame()["n"].item() == 2
+
+
+def test_nobody_writes_to_scores_which_may_be_mapped():
+    scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
+    with pytest.raises(ValueError, match="read-only"):
+        scores.values[0] = 1.0
+
+
+def test_the_unit_of_a_row_is_a_power_of_two_near_its_largest_value():
+    assert unit_of(np.array([[3.0, -5.0, np.nan], [0.0, 0.0, 0.0]])).tolist() == [4.0, 1.0]
+
+
+def test_a_system_without_values_does_not_decide_which_lists_are_defined_for_all():
+    values = np.array([[0.1, np.nan, 0.3], [0.2, 0.5, np.nan], [np.nan] * 3])
+    assert defined_for_all(values).tolist() == [True, False, False]
+
+
+def test_differences_that_differ_only_by_rounding_have_the_same_level():
+    levels = _levels(np.array([0.3 - 0.2, 0.1 - 0.2, 0.0, 1e13]), np.array([1e-15, 1e-15, 0.0, 1e-2]))
+    assert levels.tolist() == [1.0, -1.0, 0.0, 2.0]

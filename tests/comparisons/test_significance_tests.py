@@ -9,10 +9,7 @@ from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS
 from cranfield.comparisons.sample import Sample
-from cranfield.comparisons.significance.bootstrap import bootstrap, resampled
-from cranfield.comparisons.significance.permutation import permutation
-from cranfield.comparisons.significance.student import student
-from cranfield.comparisons.significance.tukey import tukey
+from cranfield.comparisons.significance import bootstrap, permutation, resampled, student, tukey
 
 
 def sample_of(values, weights=None):

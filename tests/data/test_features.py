@@ -10,6 +10,7 @@ import cranfield as cf
 from cranfield._errors import InputError
 from cranfield.data import Ratings, filters
 from cranfield.data.features import Features
+from cranfield.facts.ratings import WithoutFeatures
 from cranfield.splits import registry as splits
 from cranfield.tables import Vocabulary
 
@@ -35,7 +36,7 @@ def test_a_file_of_features_is_found_by_its_ids(tmp_path):
     (tmp_path / "users.csv").write_text("user_id,age,zip\n2,30,0123\n1,,99\n3,5.5,7\n")
     ratings = cf.read({"user": [1, 2, 4], "item": [1, 1, 1]}, user_features=tmp_path / "users.csv")
     assert ratings.user_features.rows(ratings.user_ids).rows() == [(None, "99"), (30.0, "0123"), (None, None)]
-    assert ratings.history[-1].notes == ("There are no features for 1 of the 3 users.",)
+    assert ratings.history[-1].notes == (WithoutFeatures(1, 3, "user"),)
 
 
 def test_ids_written_as_text_meet_ids_that_are_numbers():

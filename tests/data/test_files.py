@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from cranfield._errors import CranfieldError, InputError, SettingError
 from cranfield.data import Ratings, read, write
+from cranfield.facts.ratings import KeptEvents
 from cranfield.rankings import read_test
 
 ROWS = [("ann", 10, 4.5), ("bob", 10, 3.0), ("bob", 20, 1.0)]
@@ -207,7 +208,7 @@ class TestHeaders:
     def test_the_rating_column_can_be_left_aside(self):
         ratings = text(CSV, rating=False)
         assert set(ratings.values.tolist()) == {1.0}
-        assert "implicit" in ratings.history[0].notes[0]
+        assert "implicit" in ratings.history[0].notes[0].sentence
 
 
 class TestIds:
@@ -352,7 +353,7 @@ class TestRepeatedPairs:
         ratings = text(self.DATA, repeated=policy)
         assert rows(ratings) == [("a", "x", pytest.approx(value), time), ("b", "x", 5.0, 1)]
         assert ratings.history[0].effect["rows"] == 4
-        assert "2 repeated" in ratings.history[0].notes[0]
+        assert ratings.history[0].notes == (KeptEvents(4, 2, policy, policy),)
 
     @pytest.mark.parametrize(("policy", "value"), [("last", 4), ("first", 1)])
     def test_without_times_the_order_of_rows_decides(self, policy, value):
@@ -367,13 +368,15 @@ class TestRepeatedPairs:
         groups: dict = {}
         for user, item, value, time in table:
             groups.setdefault((user, item), []).append((time, value))
-        by_time = {pair: sorted(group, key=lambda one: one[0]) for pair, group in groups.items()}
+        by_time = {pair: sorted(group) for pair, group in groups.items()}
         expected = {
             "last": {pair: group[-1][1] for pair, group in by_time.items()},
             "first": {pair: group[0][1] for pair, group in by_time.items()},
             "mean": {pair: np.mean([value for _, value in group]) for pair, group in groups.items()},
             "max": {pair: max(value for _, value in group) for pair, group in groups.items()},
             "sum": {pair: sum(value for _, value in group) for pair, group in groups.items()},
+            "count": {pair: len(group) for pair, group in groups.items()},
+            "binary": dict.fromkeys(groups, 1),
         }
         for policy, values in expected.items():
             got = {row[:2]: row[2] for row in rows(read(table, repeated=policy))}

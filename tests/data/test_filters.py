@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cranfield import Ratings, SettingError
 from cranfield.data import filters
+from cranfield.facts import ratings as rating_facts
 
 PAIRS = st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=50)
 
@@ -124,7 +125,7 @@ def test_only_the_given_users_and_items_stay_and_unknown_ones_are_noted():
     ratings = _ratings({(u, i) for u in range(4) for i in range(4)})
     kept = filters.only(ratings, users=[0, 1, 99], items=[2])
     assert _pairs(kept) == {(0, 2), (1, 2)}
-    assert kept.history[-1].notes == ("1 of the given users are not in the ratings",)
+    assert kept.history[-1].notes == (rating_facts.UnknownIds(1, "users"),)
 
 
 @given(PAIRS)
@@ -147,7 +148,7 @@ def test_the_chain_is_the_history_and_counts_agree(pairs):
 def test_what_min_ratings_leaves_short_is_noted():
     ratings = Ratings.of([1, 1, 2, 2], ["a", "b", "a", "c"])
     kept = filters.min_ratings(ratings, user=2, item=2)
-    assert kept.history[-1].notes[0].startswith("2 users have fewer than 2 ratings after the filter")
+    assert kept.history[-1].notes == (rating_facts.FewRatings(2, "users", 2),)
 
 
 @pytest.mark.parametrize(

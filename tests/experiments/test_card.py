@@ -10,7 +10,7 @@ import cranfield as cf
 from cranfield import simulate
 from cranfield.experiments import Decisions, Source, System, run
 from cranfield.experiments.card import checklist, relevance_text
-from cranfield.experiments.card_formats import paragraph
+from cranfield.experiments.stages.documents import paragraph
 
 
 @pytest.fixture(scope="module")

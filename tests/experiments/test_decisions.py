@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cranfield
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
 from cranfield.experiments import Decisions, schema
@@ -19,6 +22,9 @@ from cranfield.rankings import recommend
 VALUES = {
     "filters": [(), ("k_core(k=5)",), ("k_core(k=5)", "positives(threshold=3)")],
     "split": ["random(train=0.5)", "random(train=0.8)", "random(train=0.801)", "k_fold(k=5)", "leave_out(l=1)"],
+    "validation": ["like the test", "random(train=0.8)", "temporal(train=0.9)"],
+    "validation_windows": [1, 3],
+    "refit": [True, False],
     "min_ratings": [0, 1, 5],
     "sample": ["all", 100, 0.5],
     "new_users": ["unserved", "served"],
@@ -26,6 +32,7 @@ VALUES = {
     "lists": ["full", "condensed"],
     "candidates": ["all", "test"],
     "relevant": ["all", "one"],
+    "repeats": ["exclude", "allow", "only"],
     "keep_seen": [False, True],
     # A catalogue is not compatible with relevant="one".
     "catalogue": ["none"],
@@ -136,6 +143,13 @@ def test_a_spelling_has_one_form():
         ({"candidates": "group", "relevant": "one", "split": "predefined"}, "which split='predefined' does not make"),
         ({"split": "predefined(overlp=test)"}, "did you mean 'overlap'?"),
         ({"split": "predefined(overlap=tst)"}, "overlap='tst' is not one of error, test, train"),
+        ({"validation": "temporl"}, "validation='temporl': there is no split 'temporl'; did you mean 'temporal'?"),
+        ({"validation": "k_fold(k=5)"}, "validation='k_fold(k=5)' does not make one validation part; set validation="),
+        ({"validation": "predefined"}, "does not make one validation part"),
+        ({"validation": "random(validation=0.1)"}, "a validation part has no validation part itself"),
+        ({"validation": "random", "split": "random(validation=0.1)"}, "sets a validation part aside, so validation="),
+        ({"refit": "no"}, "refit='no'"),
+        ({"validation_windows": 0}, "validation_windows=0 is not a whole number of at least 1"),
         ({"split": "predefind"}, "did you mean 'predefined'?"),
         ({"fill": 5}, "fill=5 is not text; write it in quotes"),
         ({"split": "predefined", "filters": ("k_core(k=5)",)}, "split='predefined' takes data that are already"),
@@ -199,3 +213,9 @@ def test_the_schema_admits_the_values_and_refuses_others(name):
         jsonschema.validate(list(value) if isinstance(value, tuple) else value, about)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"not": "this"}, about)
+
+
+def test_every_decision_is_used():
+    source = Path(cranfield.__file__).parent
+    text = "\n".join(file.read_text(encoding="utf-8") for file in source.rglob("*.py"))
+    assert [name for name in DECISIONS if not re.search(rf"\w\.{name}\b", text)] == []

@@ -7,8 +7,8 @@ import pytest
 
 import cranfield as cf
 from cranfield.experiments import Decisions, System, run
-from cranfield.experiments.card_formats import paragraph
 from cranfield.experiments.stages.data import split_of
+from cranfield.experiments.stages.documents import paragraph
 
 METRICS = ("P@5", "nDCG@5", "RR", "AP@10")
 DESIGNS = {

@@ -7,8 +7,7 @@ import pytest
 from cranfield._errors import CranfieldError
 from cranfield.cli import main
 from cranfield.experiments import System, Tuning, clean, diff, plan, run, show
-from cranfield.experiments.folders import bytes_text
-from cranfield.experiments.results import Results
+from cranfield.experiments.results import Results, bytes_text
 from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 
 

@@ -13,8 +13,7 @@ import pytest
 import cranfield as cf
 from cranfield import simulate
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS
-from cranfield.comparisons.significance.ranks import wilcoxon
-from cranfield.comparisons.significance.student import student
+from cranfield.comparisons.significance import student, wilcoxon
 from cranfield.data import filters
 from cranfield.experiments import Decisions, Source, System, run
 from cranfield.experiments.searching import Tuning

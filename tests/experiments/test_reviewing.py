@@ -34,7 +34,9 @@ def test_every_area_of_the_line_is_covered(folder):
 def test_the_tuning_of_every_system_is_told_with_ranges_and_budget(folder):
     checked = review(folder)
     near = _reported(checked, "how near was tuned").reported
-    assert near.startswith("k of 3, 5: 2 trials by P@5 on a fifth of the training part, best knn(k=")
+    assert near.startswith("k of 3, 5: 2 trials by P@5 on a random fifth of training (")
+    assert "users), best knn(k=" in near
+    assert ", refitted; " in near
     assert _reported(checked, "how popularity was tuned").reported == "it sets no hyper-parameters"
     assert _reported(checked, "how ours was tuned").reported is None
     assert "with the budget of the other systems" in _reported(checked, "how ours was tuned").remedy

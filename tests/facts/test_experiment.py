@@ -57,6 +57,76 @@ SAID: list[tuple[Fact, str]] = [
     (experiment.WrongSplits(()), "Nothing is wrong."),
     (experiment.WrongSplits(("a", "b")), "Something is wrong with a and b."),
     (experiment.OnData("films", experiment.WrongSplits(())), "films: Nothing is wrong."),
+    (
+        experiment.Searched("Item kNN", 6, "the newest fifth of training", 97, refit=True),
+        "Item kNN: 6 trials on the newest fifth of training (97 users), refitted on all training ratings.",
+    ),
+    (
+        experiment.Searched("knn", 1, "the validation part", 1, refit=False),
+        "knn: 1 trial on the validation part (1 user), not refitted on the validation ratings.",
+    ),
+    (
+        experiment.EndsRange("Item kNN", "k", 200, upper=True),
+        "Item kNN: the best k = 200 ends the range; try larger values.",
+    ),
+    (
+        experiment.EndsRange("ease", "l2", 0.5, upper=False),
+        "ease: the best l2 = 0.5 ends the range; try smaller values.",
+    ),
+    (
+        experiment.FewValidationUsers(("knn", "ease"), 97, "the newest fifth of training"),
+        "knn and ease: only 97 users of the newest fifth of training are served, so chance decides much of the choice; take a larger validation part, or average over several (validation_windows = 3).",
+    ),
+    (
+        experiment.FlatSearch("knn", 1, "P@10"),
+        "knn: 1 other setting lies within one standard error (paired by user) of the best by P@10, so the validation part does not decide.",
+    ),
+    (
+        experiment.UnusedInSearch("knn", 1200, refit=True),
+        "knn: the search does not use 1,200 of the newest training ratings, since they are not targets; the refit learns from them.",
+    ),
+    (
+        experiment.UnusedInSearch("knn", 1, refit=False),
+        "knn: the search does not use 1 of the newest training ratings, since it is not a target; without a refit nothing learns from it.",
+    ),
+    (
+        experiment.UnevenBudget("trials", ("knn", 20), ("ease", 6)),
+        "The searches differ more than twofold in their budget: knn 20 trials, ease 6 trials; give them about the same.",
+    ),
+    (
+        experiment.UnevenBudget("seconds", ("knn", 90.0), ("ease", 30.0)),
+        "The searches differ more than twofold in their budget: knn 90 s, ease 30 s; give them about the same.",
+    ),
+    (
+        experiment.SearchedAlone(("knn",), ("ease", "svd")),
+        "knn was searched and ease and svd not, which favours what was searched; search all of them with the same budget.",
+    ),
+    (
+        experiment.NewestForValidation("films"),
+        "Every test rating of films is later than its training ratings, but the validation part is drawn at random; set validation = 'temporal(train=0.8)'.",
+    ),
+    (
+        experiment.NotRefitted(("mine",)),
+        "mine is not refitted: fit takes a validation part, and only systems that learn by epochs say when to stop without one.",
+    ),
+    (
+        experiment.NotLearnedFrom(1200, ("knn", "ease")),
+        "knn and ease learn nothing from the 1,200 validation ratings, because refit = false.",
+    ),
+    (
+        experiment.TrainingSeeds(3, ("mf",)),
+        "The split is the same in all 3 repetitions: they are 3 training seeds of mf, not new splits, and intervals do not say how results vary between test periods; for several of them, use rolling.",
+    ),
+    (
+        experiment.Point(
+            "systems", "how it was tuned", "by a search", warning=experiment.EndsRange("knn", "k", 9, upper=True)
+        ),
+        "how it was tuned: by a search WARNING: knn: the best k = 9 ends the range; try larger values.",
+    ),
+    (
+        experiment.Completeness(4, (), ("tuning",)),
+        "All 4 points are reported. Warnings: tuning.",
+    ),
     (experiment.BestSetting("knn(k=5)", 3, "P@10", 0.25), "knn(k=5) is the best of 3 by P@10: 0.2500"),
     (experiment.SettingChange(), "The two state the same experiment."),
     (experiment.SettingChange("threshold", "C2", 4.0, 3.5), "C2 threshold: 4 → 3.5"),

@@ -95,10 +95,29 @@ SAID: list[tuple[Fact, str]] = [
         "Between 2 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it (users crossed with repetitions), though two repetitions say little about it.",
     ),
     (
+        comparison.TrainedOnce(("mf",)),
+        "mf draws at random and was trained once: intervals and p-values do not include the effect of another seed.",
+    ),
+    (
+        comparison.Spread(2, "P@10", {"mf": 0.0031}, same_split=True),
+        "Between 2 training seeds on the same split the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it, but not how splits vary, though two say little about it.",
+    ),
+    (
+        comparison.Spread(3, "P@10", {"mf": 0.0031, "ease": 0.0004}),
+        "Between 3 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031 and ease 0.0004; intervals and p-values include it (users crossed with repetitions).",
+    ),
+    (
+        comparison.Disagreement((("P@10", "a", "b"),), significant=True, test="permutation", correction="holm"),
+        "P@10: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm.",
+    ),
+    (
         comparison.Disagreement((("P@10", "a", "b"),), significant=False, test="sign"),
         "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the p-value by the sign test.",
     ),
-    (comparison.Warned("a list is empty"), "Warning: a list is empty."),
+    (
+        comparison.Warned(scores.SameLists(("a", "b"))),
+        "Warning: a and b hold the same lists, as if one file were given under several names.",
+    ),
     (
         CLAIM,
         "P@10: undecided: new (0.2900) is 3.33 % worse than old (0.3000); it is at worst 5 % worse, not within 1 % (one-sided 95 % limit; p = 0.2; 300 users). If the difference stays as it is, no number of users would show it; if the two are equally good, it takes about 900 (power 0.8).",
@@ -107,6 +126,33 @@ SAID: list[tuple[Fact, str]] = [
         gate.Claims("better than old", "undecided", 1, 3),
         "undecided: “better than old” is shown for 1 of 3 systems and metrics.",
     ),
+    (
+        segment.ByActivity(5, 7.0),
+        "new users have fewer than 5 training ratings, light ones 5 to 7, and heavy ones more than 7",
+    ),
+    (
+        segment.ByPopularity((("head", 0.2), ("mid", 0.6), ("tail", 0.2)), "ratings"),
+        "items are grouped from most to least popular by their share of the training ratings: head 20 %, mid 60 % and tail 20 %",
+    ),
+    (
+        segment.ByPeriod((("period 1", "2001-01-01", "2001-02-01"), ("period 2", "2001-02-01", "2001-03-01"))),
+        "test ratings are grouped by their time (UTC): period 1 from 2001-01-01 to 2001-02-01 and period 2 from 2001-02-01 to 2001-03-01",
+    ),
+    (
+        segment.ByRepeats(20, 80),
+        "repeated items are in their user's training ratings: 20 of 80 (25.0 %)",
+    ),
+    (segment.WarmAndCold("users", 0), "cold users have no training rating, warm ones more"),
+    (segment.WarmAndCold("items", 3), "cold items have 3 training ratings or fewer, warm ones more"),
+    (
+        segment.WithoutGroup("users.csv:age", "users", 2, 4000),
+        "2 of 4,000 lists have users without a group in users.csv:age: they are in the group unknown",
+    ),
+    (
+        segment.WithoutGroup("items.csv", "items", 2, 4),
+        "2 of 4 test ratings have items without a group in items.csv: they are in the group unknown",
+    ),
+    (segment.RatingsOfGroup(), "lists are measured as if the test set held only the ratings of the group"),
     (segment.InGroup("age", "old", "1", (TRAINED,)), f"age, old (1 user): {TRAINED}"),
     (
         segment.InGroup("age", "old", "12", None),
@@ -125,9 +171,6 @@ SAID: list[tuple[Fact, str]] = [
         WINDOWS,
         "P@10: the latest window disagrees: a leads over all windows and in 1 of 2, but b leads from 2020-02-01 on. The test over users applies to these windows only; for other times, a is ahead of b in 1 of 2 windows and behind in 1 (no p-value with fewer than 6 windows).",
     ),
-    (scores.ServedUsers(min_ratings=5), "users with at least 5 training ratings"),
-    (scores.ServedUsers(sample=0.1), "10 % of the users, drawn at random"),
-    (scores.ServedUsers(3, 2000), "2,000 users with at least 3 training ratings, drawn at random"),
     (
         TIPPING,
         "P@10: if 25 % more of b's unjudged items than of a's are liked, the order is reversed: 20 of the 80 that only b lists.",
@@ -152,7 +195,7 @@ def test_a_fact_comes_back_from_json(fact):
 
 
 def test_every_fact_has_a_sentence_here_and_no_field_that_is_one():
-    modules = {module.__name__ for module in (comparison, gate, scores, segment, unjudged)}  # others have their files
+    modules = {module.__name__ for module in (comparison, gate, segment, unjudged)}  # others have their files
     kinds = {kind for kind in Fact._kinds.values() if kind.__module__ in modules and "sentence" in _shown(kind)}
     assert {type(fact) for fact, _ in SAID} == kinds
     for fact, _ in SAID:

@@ -17,6 +17,25 @@ SHIFT = split.PartShift("fine", "popularity", 1234.5, 1000.0, -0.25, 0.0999, 0.0
 SHORT = split.ShortProfiles(2, "untested")
 
 SAID: list[tuple[Fact, str]] = [
+    (
+        split.RepeatsInTest(1663, 10000, 7164, 13858, {"train": 480611, "test": 91322}),
+        "events divided: train 480,611, test 91,322; 16.6 % of the test items are repeats (7,164 of 13,858 users have some)",
+    ),
+    (
+        split.RepeatedItems("fine", split.RepeatsInTest(1, 4, 1, 2, {"train": 5, "test": 4})),
+        "events divided: train 5, test 4; 25.0 % of the test items are repeats (1 of 2 users have some); repeats=exclude, "
+        "allow or only says what counts.",
+    ),
+    (split.PairsInParts("fine", thing="event"), "No event is in two parts."),
+    (
+        split.CountedRepeats("exclude", 25, 100, 24, 22),
+        "25.0 % of the test items are repeats, which do not count; 2 users without another test item are left out",
+    ),
+    (split.CountedRepeats("only", 25, 100, 24, 24), "25.0 % of the test items are repeats, and only these count"),
+    (
+        split.StraddlingBaskets(3, "basket", "2001-01-01"),
+        "3 baskets with events before and after 2001-01-01: each is at the time of its last event, in the test part",
+    ),
     (split.SplitVerdict("mine", 0, 1), "mine: nothing wrong, 1 thing to note."),
     (split.SplitVerdict("mine", 2, 0), "mine: 2 things wrong, 0 things to note."),
     (split.PairsInParts("fine"), "No (user, item) pair is in two parts."),
@@ -27,6 +46,16 @@ SAID: list[tuple[Fact, str]] = [
     (
         split.PairsRepeated("wrong", "train", 2),
         "2 rows of the train part repeat a (user, item) pair of that part; decide which row counts.",
+    ),
+    (split.SessionsHeldOut(20, 100, MOMENT, 0, 1), f"20 of 100 sessions end from {MOMENT} on and are not in training"),
+    (
+        split.SessionsHeldOut(20, 100, MOMENT, 3, 2),
+        f"20 of 100 sessions end from {MOMENT} on and are not in training; 3 of them have no event after the first 2 and are left out",
+    ),
+    (split.SessionsTooSmall(1, 2), "1 session with fewer than 2 events: in no part"),
+    (
+        split.SessionsTied(2),
+        "in 2 sessions the last known event and the target are in the same second; their order was drawn at random",
     ),
     (split.WithoutTimes("wrong"), "The parts have no times, so leakage in time cannot be checked."),
     (

@@ -11,6 +11,8 @@ import pytest
 import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield.cli import main
+from cranfield.facts import sentences
+from cranfield.judgments.catalogue import Cataloguing, catalogue_ids
 
 TEST = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"])
 RUNS = {
@@ -41,7 +43,7 @@ def test_the_table_the_frame_and_the_verdict_name_them():
         "made up recommends 2 items that are not in the catalogue, such as ghost, phantom: 3 of its 6 recommendations "
         "(50.0%), counted separately from unjudged ones"
     )
-    assert sentence in scores.notes
+    assert sentence in sentences(scores.notes)
     assert any(sentence in said for said in cf.compare(scores).sentences())
 
 
@@ -187,3 +189,8 @@ def test_groups_and_the_page_of_a_command_have_its_catalogue(tmp_path, monkeypat
     np.testing.assert_allclose(of_groups.agg(pl.col("mean").mean())["mean"], whole["mean"], rtol=1e-12)
     page = pages[0][0].frame().filter(pl.col("metric").is_in(["EPC@4", "ILD@4"]))
     np.testing.assert_allclose(page["mean"], whole["mean"], rtol=1e-12)
+
+
+def test_a_catalogue_may_be_ids():
+    assert catalogue_ids(["x", "y", "x"]).all.to_list() == ["x", "y"]
+    assert (Cataloguing().catalogue, Cataloguing("items.csv").catalogue) == ("none", "items.csv")

@@ -19,7 +19,7 @@ TRAIN = {100 + user: dict.fromkeys(range(user, 13), 5) for user in range(13)}
 UNIT = ["P", "Recall", "F1", "HitRate", "RR", "AP", "AUC", "nDCG", "nDCG(gain=exp)", "nDCG(gain=binary)", "ERR", "RBP"]
 UNIT += ["RBPresidual", "bpref", "infAP", "infAP(pool=judged)", "StratRecall", "SNIPS", "SNIPS(utility=dcg)", "AOA"]
 UNIT += ["AntiP", "Fallout", "AntiRR", "NDCL", "NDCL(loss=exp)", "RScore", "RScore(popularity=inverse, half_life=2)"]
-UNIT += ["RBO", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell", "EPC", "ILD", "Unjudged"]
+UNIT += ["RBO", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell", "EPC", "ILD", "Unjudged", "RepeatShare"]
 SIGNED = ["Tau", "TauAP", "TauAP(ties=b)", "Spearman"]
 OTHER = ["DCG", "IPS", "CSE", "DCSE", "WDCSE", "RMSE", "MAE", "EFD", "FullRank"]
 WHOLE = ["ItemCoverage", "AggregateDiversity", "Gini", "GiniDiversity", "Entropy", "PooledRMSE", "PooledMAE"]
@@ -105,7 +105,7 @@ def test_a_metric_does_not_change_if_two_unjudged_items_swap(judged_of, same):
     swapped = {1: run[1] | {4: -8.0, 8: -4.0}}
     test = {1: {0: 5, 3: 1, 6: 4, 9: 2, 30: 5}}
     one, other = (judged_of(lists, test, THRESHOLD, train=TRAIN) for lists in (run, swapped))
-    about_items = {"EPC", "EFD", "ILD", *WHOLE}
+    about_items = {"EPC", "EFD", "ILD", "RepeatShare", *WHOLE}
     for name in set(EVERY) - about_items:
         for n in range(1, 11):
             same(Metric.of(f"{name}@{n}")(one), Metric.of(f"{name}@{n}")(other), name)

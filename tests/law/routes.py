@@ -122,7 +122,7 @@ class Asker:
             }
         averages = scores.frame(setting.average, **averaging)
         answer = _answer(scores.step.settings["threshold"], scores.per_user(), averages, segments)
-        answer.notes = tuple(scores.notes)
+        answer.notes = tuple(map(str, scores.notes))
         if compared is None:
             return answer, None
         result = cf.compare(scores, average=setting.average, **averaging, **compared)

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from cranfield import SettingError
-from cranfield.measures import Average
+from cranfield.measures import Average, Averaging
 from cranfield.measures.averages import AVERAGES, by_user
 
 values = arrays(np.float64, st.integers(2, 40), elements=st.floats(0, 1))
@@ -150,3 +150,8 @@ def test_rows_average_as_each_row_alone_of_ordinary_and_of_huge_values(name):
 
 def test_the_weighted_mean_without_any_weight_is_nan():
     assert np.isnan(Average.of("weighted").of_rows(np.ones((2, 3)), np.zeros(3))).all()
+
+
+def test_an_averaging_may_hold_the_kind_of_average_itself():
+    assert Averaging(average="median").with_kind().average.method == "exact order statistics"
+    assert Averaging.of("median", by="user").kind.method == "exact order statistics"

@@ -71,3 +71,8 @@ def test_no_mean_is_above_1_though_weights_can_make_it_so():
     assert values.mean_precision.tolist() == [1.0]
     row = values.frame(resamples=50).row(0, named=True)
     assert (row["precision"], row["lower"], row["upper"]) == (1.0, 1.0, 1.0)
+
+
+def test_percentiles_of_a_row_ignore_undefined_values():
+    draws = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    np.testing.assert_array_equal(TrueValues.row_percentiles(draws, (50.0,)), [[2.0, np.nan]])

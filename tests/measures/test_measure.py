@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import cranfield as cf
+from cranfield.facts import scores as scores_facts
 from cranfield.measures import measure
 
 TEST = cf.Ratings.of(
@@ -67,7 +68,7 @@ def test_what_happened_to_a_run_is_counted_and_said():
     scores = measure(RUNS, TEST, ["P@2"], threshold=4)
     assert scores.counts["part"]["users without test ratings"] == 1
     assert scores.counts["part"]["test users without a list"] == 2
-    told = " ".join(scores.notes)
+    told = " ".join(map(str, scores.notes))
     assert "part: 2 test users without a list" in told
     assert "1 of 3 test users have no relevant item" in told
 
@@ -119,14 +120,14 @@ def test_ties_across_the_cut_off_are_reported():
     test = cf.Ratings.of(["u", "v"], ["a", "b"])
     run = {"u": {"a": 1.0, "b": 1.0}, "v": {"a": 2.0, "b": 1.0}}
     notes = measure({"s": run}, test, ["P@1"]).notes
-    assert notes == ("s: scores tie in 50.0% of the lists across rank 1",)
+    assert notes == (scores_facts.OfRuns(scores_facts.TiedScores(((1, 0.5),)), ("s",), every=False),)
 
 
 def test_averaged_ties_are_an_expectation_and_metrics_without_one_are_named():
     test = cf.Ratings.of(["u"], ["a"])
     scores = measure({"s": {"u": {"a": 1.0, "b": 1.0}}}, test, ["P@1", "bpref"], ties="average")
     assert scores.values[0, 0].tolist() == [0.5]
-    assert any("not averaged" in note and "bpref" in note for note in scores.notes)
+    assert any("not averaged" in note and "bpref" in note for note in map(str, scores.notes))
 
 
 def test_any_frame_and_any_test_source_will_do(tmp_path):
@@ -231,13 +232,14 @@ def test_bounds_are_the_averages_if_unjudged_items_were_irrelevant_or_relevant()
 
 def test_scores_taken_for_predicted_ratings_are_said():
     run = cf.read_run({"ann": {"v": 4.5, "x": 3.0}}, name="a")
-    assert "a: no predicted ratings were given: RMSE used the scores instead" in measure(run, TEST, "RMSE").notes
+    notes = measure(run, TEST, "RMSE").notes
+    assert scores_facts.OfRuns(scores_facts.ScoresAsRatings(("RMSE",)), ("a",), every=False) in notes
 
 
 def test_what_holds_for_every_run_is_said_once():
     runs = {"a": {"ann": ["v"], "zed": ["v"]}, "b": {"ann": ["w"], "zed": ["v"]}}
-    told = [note for note in measure(runs, TEST, "P@1", threshold=4).notes if "without a test rating" in note]
-    assert told == ["every run: 1 list for users without a test rating, not measured"]
+    note = scores_facts.OfRuns(scores_facts.ListCount("users without test ratings", 1), ("a", "b"), every=True)
+    assert measure(runs, TEST, "P@1", threshold=4).notes.count(note) == 1
 
 
 def test_one_relevant_lists_are_averaged_by_user_or_as_in_equation_1_of_bellogin():

@@ -8,6 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield import SettingError
 from cranfield.assessments import assess
+from cranfield.facts import scores as scores_facts
 from cranfield.measures import by_popularity, measure
 from cranfield.measures.other_tools import compare_tools
 from cranfield.rankings import read_test
@@ -57,23 +58,22 @@ def test_the_pool_above_an_item_survives_a_cut_off_and_tied_scores():
 
 def test_they_stay_judged_by_default_and_a_note_says_so():
     np.testing.assert_array_equal(_values("judged", "bpref"), measure(RUNS, QRELS, "bpref", threshold=1).values[0])
-    [note] = [one for one in measure(RUNS, QRELS, "bpref", threshold=1).notes if "below 0" in one]
-    assert note.startswith("3 test grades below 0, read as judged and not relevant")
-    for reading, words in (("unjudged", "read as not judged"), ("pooled", "read as pooled and not judged")):
+    for reading in ("judged", "unjudged", "pooled"):
         notes = measure(RUNS, QRELS, "bpref", threshold=1, negative_grades=reading).notes
-        assert [one for one in notes if "below 0" in one] == [f"3 test grades below 0, {words}"]
+        assert scores_facts.GradesBelowZero(3, without=0, reading=reading) in notes
 
 
 def test_ratings_on_a_scale_around_0_are_not_remarked_on():
     test = cf.Ratings.of(["t1", "t1"], ["a", "b"], [-3.5, 2.0])
-    assert not any("below 0" in one for one in measure(RUNS, test, "bpref").notes)
+    notes = measure(RUNS, test, "bpref").notes
+    assert not any(isinstance(note, scores_facts.GradesBelowZero) for note in notes)
 
 
 def test_a_user_with_nothing_else_is_not_measured_and_a_note_says_so():
     qrels = {**QRELS, "t3": {"a": -1}}
     scores = measure(RUNS, qrels, "AP", threshold=1, negative_grades="unjudged")
     assert scores.n_lists == 2
-    assert any("1 test user has no other grade and is not measured" in one for one in scores.notes)
+    assert scores_facts.GradesBelowZero(4, without=1, reading="unjudged") in scores.notes
     with pytest.raises(SettingError, match="nothing is judged"):
         measure(RUNS, {"t1": {"a": -1}}, "AP", negative_grades="pooled")
 

@@ -67,3 +67,8 @@ def test_a_single_user_has_no_error_and_huge_values_do_not_overflow():
     large, usual = Crossed.of(np.ldexp(cells, 900)), Crossed.of(cells)
     assert np.ldexp(large.error, -900) == pytest.approx(usual.error)
     assert large.degrees == pytest.approx(usual.degrees)
+
+
+def test_cells_are_means_by_user_and_repetition():
+    cells = Crossed.cells(np.array([[0.2, 0.4, 0.6]]), np.array([7, 7, 9]), np.array([0, 1, 1]))
+    np.testing.assert_array_equal(cells, [[[0.2, 0.4], [np.nan, 0.6]]])

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 import cranfield as cf
-from cranfield.measures.segmenting import Segmenting
+from cranfield.facts import segment as segment_facts
+from cranfield.measures.segmenting import Segmenting, file_and_column
 
 USERS = ["ann", "bob", "cid", "dee"]
 
@@ -56,9 +57,7 @@ def test_new_light_and_heavy_users_are_told_by_their_training_ratings(scores, tr
     # Half of the users with at least 5 training ratings (5, 7, 8 and 22) have at most 7; dee has none.
     found = scores.segments("activity", train=train)
     assert {name: found.users(name) for name in found.names} == {"new": "2", "light": "1", "heavy": "1"}
-    assert found.notes == (
-        "new users have fewer than 5 training ratings, light ones 5 to 7, and heavy ones more than 7",
-    )
+    assert found.notes == (segment_facts.ByActivity(new=5, limit=7.0),)
     other = scores.segments("activity(new=1, light=0.9)", train=train)
     assert {name: other.users(name) for name in other.names} == {"new": "1", "light": "3"}
 
@@ -92,7 +91,7 @@ def test_periods_are_those_of_the_times_of_test_ratings(runs, test_set):
     early = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
     expected = cf.measure(runs, early, "P@1").average()[:, 0]
     assert [_means(found)["period 1", system] for system in ("one", "two")] == expected.tolist()
-    assert "period 1 from 1970-01-01 00:00:10 to 1970-01-01 00:00:30" in found.notes[0]
+    assert found.notes[0].periods[0] == ("period 1", "1970-01-01 00:00:10", "1970-01-01 00:00:30")
 
 
 def test_there_are_three_periods_unless_another_number_is_given(runs, test_set):
@@ -114,7 +113,7 @@ def test_a_file_names_a_group_for_each_user_and_the_others_are_unknown(scores, t
     found = scores.segments(f"{path}:age")
     assert found.names == ("old", "young", "unknown")
     assert found.users("unknown") == "2"
-    assert f"2 of 4 lists have users without a group in {path}:age: they are in the group unknown" in found.notes
+    assert found.notes == (segment_facts.WithoutGroup(f"{path}:age", "users", 2, 4),)
 
 
 def test_numbered_groups_stand_in_the_order_of_numbers(scores):
@@ -176,3 +175,9 @@ def test_a_segment_is_a_decision_that_is_spelled_in_one_way():
     assert Segmenting(["activity( new=10 )", "activity(new=10)"]).segment == ("activity(new=10)",)
     with pytest.raises(cf.SettingError, match="segment=7 is not text"):
         Segmenting(7)
+
+
+def test_a_spelled_segment_is_not_taken_for_a_file():
+    assert Segmenting.is_built_in("activity(new=10)")
+    assert not Segmenting.is_built_in("users.csv")
+    assert file_and_column("activity") is None

@@ -29,3 +29,7 @@ def test_the_power_for_values_is_that_of_the_largest_size_among_them(largest):
 
 def test_nothing_is_divided_by_nothing():
     assert power_for(np.array([])) == power_for(np.array([np.nan])) == 0
+
+
+def test_only_values_far_from_one_are_scaled():
+    assert power_of_two([5.0, 0.0, 2.0**1000, 2.0**-900, np.inf, np.nan]).tolist() == [0, 0, 1000, -900, 0, 0]

@@ -13,7 +13,9 @@ from cranfield import SettingError
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric, known_metrics
-from cranfield.metrics.spellings import possible_values
+from cranfield.metrics.definition import Pooled
+from cranfield.metrics.over_draws import mean_weight
+from cranfield.metrics.spellings import properties_of
 from cranfield.rankings import read_run
 
 # requires, zero_if_undefined, bounds
@@ -35,7 +37,7 @@ REGISTERED = {
     **dict.fromkeys(
         ["PooledUpSell", "PooledDownSell", "PooledPerfectSell"], ("judged items in the list", False, False)
     ),
-    **dict.fromkeys(["EPC", "EFD", "Unjudged", "ILD"], ("items in the list", False, False)),
+    **dict.fromkeys(["EPC", "EFD", "Unjudged", "RepeatShare", "ILD"], ("items in the list", False, False)),
     **dict.fromkeys(["Coverage", "UserCoverage"], ("nothing", False, False)),
     **dict.fromkeys(
         ["ItemCoverage", "AggregateDiversity", "Gini", "GiniDiversity", "Entropy"], ("nothing", False, False)
@@ -118,15 +120,19 @@ def test_no_value_is_below_the_lowest_or_above_the_highest_of_its_metric(seed, o
     metrics = [*(f"{name}@3" for name in cut), *whole, *gained]
     scores = measure({"mine": frame}, ratings(-1 if seed % 2 else 1), metrics, train=ratings(1), bounds=True, **options)
     for m, name in enumerate(scores.metrics):
-        low, high = possible_values(name)
+        low, high = properties_of(name).between
         held = np.concatenate([scores.values[:, m].ravel(), scores.bounds[:, :, m].ravel()])
         held = held[~np.isnan(held)]
         assert ((held >= low - 1e-12) & (held <= high + 1e-12)).all(), name
 
 
+def test_a_metric_has_the_limits_of_its_definition():
+    assert (properties_of("nDCG@10").between, properties_of("RMSE").between) == ((0.0, 1.0), (0.0, np.inf))
+
+
 def test_a_metric_that_is_not_known_here_has_no_limits():
-    assert possible_values("P(dialect=lenskit)@5") == (-np.inf, np.inf)
-    assert possible_values("somebody:metric@5") == (-np.inf, np.inf)
+    assert properties_of("P(dialect=lenskit)@5").between == (-np.inf, np.inf)
+    assert properties_of("somebody:metric@5").between == (-np.inf, np.inf)
 
 
 def test_graded_rbp_and_its_residual_need_no_relevant_item():
@@ -181,3 +187,12 @@ def test_a_runtime_warning_in_cranfield_is_an_error_in_this_suite(code):
         eval(code, {"np": np, "__name__": "cranfield.measures.somewhere"})
     with warnings.catch_warnings(record=True), pytest.raises(RuntimeWarning):
         warnings.warn_explicit("overflow", RuntimeWarning, "somewhere.py", 1, module="cranfield.measures.somewhere")
+
+
+def test_pooled_sums_add_up_before_the_property_is_computed():
+    assert float(Pooled(3.0, abs) + Pooled(-5.0, abs)) == 2.0
+
+
+def test_the_expected_weight_of_a_rank_over_draws():
+    unit = np.array([1])
+    assert mean_weight(np.array([1.0]), 0 * unit, unit, 3 * unit, 2 * unit).round(4).tolist() == [0.3333]

@@ -15,9 +15,11 @@ import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.assessments.fold import Sampling, measured
 from cranfield.assessments.subset_scores import MaskedScores
+from cranfield.facts.scores import ExponentialGains
 from cranfield.measures import measure, risk, standardise
 from cranfield.measures.averages import Average
 from cranfield.metrics import Metric, gain
+from cranfield.metrics.gains import powers_less_one
 
 THRESHOLD = 3.0
 _RATINGS = st.sampled_from(
@@ -169,14 +171,17 @@ def test_standing_and_risk_do_not_overflow():
 
 def test_a_scale_that_exponential_gains_cannot_bear_is_noted_in_one_line():
     runs, ids = {"run": {1: ["x"]}}, ([1, 1], ["x", "y"])
-    notes = measure(runs, Ratings.of(*ids, [5000.0, 3.0]), ["ERR", "nDCG", "nDCG(gain=exp)@5"]).notes
-    [note] = [one for one in notes if "2^r" in one]
-    assert "reach 5,000" in note
-    assert "ERR, nDCG(gain=exp)@5;" in note
-    assert not any("2^r" in one for one in measure(runs, Ratings.of(*ids, [5000.0, 3.0]), ["nDCG", "P@5"]).notes)
-    assert not any("2^r" in one for one in measure(runs, Ratings.of(*ids, [5.0, 3.0]), ["ERR"]).notes)
-    [note] = [one for one in measure(runs, Ratings.of(*ids), ["nDCG(gain=exp1)@5"]).notes if "above 1" in one]
-    assert "nothing has a gain in nDCG(gain=exp1)@5" in note
+
+    def on_gains(ratings, metrics):
+        return [note for note in measure(runs, ratings, metrics).notes if isinstance(note, ExponentialGains)]
+
+    long = Ratings.of(*ids, [5000.0, 3.0])
+    expected = ExponentialGains(5000.0, ("ERR", "nDCG(gain=exp)@5"))
+    assert on_gains(long, ["ERR", "nDCG", "nDCG(gain=exp)@5"]) == [expected]
+    assert not on_gains(long, ["nDCG", "P@5"])
+    assert not on_gains(Ratings.of(*ids, [5.0, 3.0]), ["ERR"])
+    metrics = ("nDCG(gain=exp1)@5",)
+    assert on_gains(Ratings.of(*ids), metrics) == [ExponentialGains(1.0, metrics)]
 
 
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
@@ -196,3 +201,8 @@ def test_an_overflow_in_a_metric_of_your_own_is_not_undefined():
     assert measure(runs, Ratings.of([1], ["x"], [4.0]), "Overflowing").values.item() == 1.0
     with pytest.raises(SettingError, match="Overflowing exceeds the largest number"), np.errstate(invalid="ignore"):
         measure(runs, Ratings.of([1], ["x"], [4000.0]), "Overflowing")
+
+
+def test_powers_less_one_do_not_overflow():
+    assert powers_less_one(np.array([0.0, 1.0, 5.0])).tolist() == [0.0, 1.0, 31.0]
+    assert powers_less_one(np.array([2000.0, 1999.0, 5.0]), shift=2000.0).tolist() == [1.0, 0.5, 0.0]

@@ -71,6 +71,7 @@ PERFECT = [
     ("AggregateDiversity", float(TOP)),
     ("Entropy", np.log2(TOP)),
     ("EPC", 0.0),
+    ("RepeatShare", 0.0),
     ("EFD", np.log2(TOP)),
 ]
 """Where the systems give the test ratings themselves, and every list shows the whole catalogue."""

@@ -13,6 +13,7 @@ import cranfield as cf
 from cranfield import Ratings, SettingError
 from cranfield.measures import by_popularity
 from cranfield.metrics import Metric
+from cranfield.metrics.popularity import calibrated
 
 THRESHOLD = 3
 TRAIN = {100 + user: {item: 1 + (user + item) % 5 for item in range(0, 13, 1 + user % 4)} for user in range(12)}
@@ -207,3 +208,9 @@ def test_snips_is_stratified_recall_unless_a_probability_reaches_1():
     inverse = {0: 1.0, 1: 1.0, 2: 10 / 9}  # the last item is rated by 9 of 10 users
     assert scores.values[0, 0, 0] == pytest.approx(inverse[0] / sum(inverse.values()))
     assert scores.values[0, 1, 0] == pytest.approx((1 / 50) / (1 / 50 + 1 / 20 + 1))
+
+
+def test_calibrated_probabilities_are_at_most_1_and_sum_to_the_observed_pairs():
+    pairs = np.array([10.0, 10.0])
+    assert calibrated(np.array([1.0, 3.0]), pairs, 8.0).tolist() == pytest.approx([0.2, 0.6])
+    assert calibrated(np.array([1.0, 9.0]), pairs, 15.0).tolist() == [0.5, 1.0]

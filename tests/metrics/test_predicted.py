@@ -37,7 +37,7 @@ def test_scores_off_the_rating_scale_are_refused_with_an_offer(scale, shift):
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1.0, 0.9), (0.5, 1.5)])
 def test_scores_on_the_scale_are_taken_with_a_note(scale, shift):
     scores = measure({"mine": _run(scale, shift)}, TEST, ["RMSE"])
-    assert any("used the scores instead" in note for note in scores.notes)
+    assert any("used the scores instead" in note for note in map(str, scores.notes))
 
 
 def test_clicks_may_be_predicted_from_0_to_1():

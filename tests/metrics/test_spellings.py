@@ -14,7 +14,18 @@ from cranfield.data import RatingScale
 from cranfield.judgments import Judgments, judge
 from cranfield.measures import measure
 from cranfield.metrics import Metric
-from cranfield.metrics.spellings import at_levels
+from cranfield.metrics.spellings import (
+    at_levels,
+    average_phrase,
+    averaging_phrases,
+    deepest,
+    legend,
+    levels_of,
+    metric_phrase,
+    relevant_items,
+    spelled_metric,
+    undefined_phrase,
+)
 from cranfield.rankings import read_run
 
 TEST = Ratings.of(["ann"] * 5 + ["bob"] * 2, [*"abcde", *"ab"], [5, 4, 3, 2, 1, 2, 1])
@@ -31,7 +42,7 @@ def test_each_metric_is_measured_as_it_is_and_at_three_levels():
     plain = ["P@2", "nDCG@2", "SDCSE", "ItemCoverage"]
     assert set(scores.metrics) == {*plain, *spelled}
     assert scores.metrics[:4] == ("P@2", "P(rel=1)@2", "P(rel=3)@2", "P(rel=4)@2")
-    assert "levels of relevance: Low-High from 1, Medium-High from 3, High from 4" in scores.notes
+    assert "levels of relevance: Low-High from 1, Medium-High from 3, High from 4" in map(str, scores.notes)
     assert scores.step.settings["levels"] == "all"
 
 
@@ -102,3 +113,47 @@ def test_samples_of_the_test_set_are_measured_at_the_same_levels():
         values = metric(smaller)
         expected = np.nan_to_num(values).mean() if metric.zero_if_undefined else np.nanmean(values)
         assert mean.tolist() == pytest.approx([expected] * 2)
+
+
+def test_metrics_are_spelled_in_one_way_and_own_code_is_not_imported():
+    assert spelled_metric("ndcg@ 10") == "nDCG@10"
+    assert spelled_metric("mine:hits@ 10") == "mine:hits@10"
+
+
+def test_the_deepest_metric_and_its_depth_in_words():
+    assert deepest(["P@10", "nDCG@100"]) == ("nDCG@100", "@100")
+    assert deepest(["P@10", "AP"]) == ("AP", " in the whole list")
+
+
+def test_levels_follow_the_metric_that_uses_ratings():
+    spelled = ("nDCG@10", "nDCG(rel=1)@10", "nDCG(rel=3)@10", "nDCG(rel=4)@10", "ILD@10")
+    assert at_levels(["nDCG@10", "ILD@10"], RatingScale(1, 5)) == spelled
+    said = "levels of relevance: Low-High from 1, Medium-High from 5.5, High from 7.75"
+    assert str(levels_of(RatingScale(1, 10))) == said
+
+
+def test_metrics_and_averages_have_words_if_there_are_any():
+    assert metric_phrase("nDCG(gain=exp)@10") == "nDCG@10 with exponential gain"
+    assert metric_phrase("RBP(p=0.8)") == "RBP(p=0.8)"
+    assert average_phrase("mean") == "plain mean"
+    assert average_phrase("trimmed(share=0.1)") == "trimmed(share=0.1)"
+    said = ["average: mean", "users without a list count as 0"]
+    assert averaging_phrases({"average": "mean", "coverage": "full"}) == said
+    assert legend(["system", "P@10", "users"]) == "users: share of the users who get a list"
+
+
+def test_users_without_a_value_count_as_0_unless_that_is_a_result():
+    assert undefined_phrase("zero", ["P@10", "AntiRR@10"]) == "count as 0, but are left out by AntiRR@10"
+    assert undefined_phrase("zero", ["AntiRR@10"]) == "are left out"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (["P@10", "nDCG@10", "nDCG@100", "AP@100"], "relevant from 4 (P, AP); nDCG: gain = rating"),
+        (["P@10", "nDCG(gain=binary)@10"], "relevant from 4"),
+        (["nDCG(gain=exp)@10"], "nDCG(gain=exp): gain = 2^rating − 1"),
+    ],
+)
+def test_what_gives_an_item_its_value(metrics, said):
+    assert str(relevant_items(metrics, 4.0)) == said

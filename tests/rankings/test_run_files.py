@@ -92,7 +92,7 @@ def test_resuming_makes_anew_what_does_not_agree_and_says_so(tmp_path, change, s
 
 def test_what_another_version_made_is_not_kept(tmp_path, monkeypatch):
     with monkeypatch.context() as older:
-        older.setattr("cranfield.rankings.run_files.__version__", "0.0.1")
+        older.setattr("cranfield.rankings.recommending.__version__", "0.0.1")
         make(tmp_path)
     assert make(tmp_path) == {"random.tsv": " (made again: the existing file differs in version)"}
 

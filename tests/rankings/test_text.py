@@ -88,7 +88,7 @@ def test_nested_parquet_lists_are_read_and_said(tmp_path, scores):
     run = read_run(tmp_path / "nested.parquet")
     assert run.frame()["item"].to_list() == ([173, 181, 12] if scores else [181, 173, 12])
     test = cf.Ratings.of([1, 2], [181, 12])
-    assert "nested: 2 lists written in one cell each, and split" in cf.measure(run, test, "P@1").notes
+    assert "nested: 2 lists written in one cell each, and split" in map(str, cf.measure(run, test, "P@1").notes)
 
 
 def test_text_cells_of_a_frame_are_lists_too():

@@ -19,7 +19,8 @@ def small_world(seed: int = 0, users: int = 14, items: int = 17) -> Ratings:
     user, item = np.nonzero(rated)
     values = draw.integers(1, 6, len(user)).astype(np.float64)
     names = Vocabulary.of(range(users)), Vocabulary.of(range(items))
-    return Ratings.from_codes(*names, user.astype(np.int32), item.astype(np.int32), values)
+    times = draw.integers(0, 90 * 86_400, len(user))
+    return Ratings.from_codes(*names, user.astype(np.int32), item.astype(np.int32), values, times)
 
 
 @pytest.fixture(params=range(2))

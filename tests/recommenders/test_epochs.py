@@ -122,8 +122,10 @@ def test_the_validation_part_of_a_split_reaches_the_system_through_recommend(spl
         EpochModel, "fit", lambda self, train, validation=None, *, checkpoint=None: seen.append(validation)
         or fit(self, train, validation, checkpoint=checkpoint),
     )  # fmt: skip
-    cf.recommend(split, "ials(factors=2, epochs=1)")
+    cf.recommend(split, "ials(factors=2, epochs=1)", refit=False)
     assert seen == [split.validation]
+    cf.recommend(split, "ials(factors=2, epochs=1)")
+    assert seen[1:] == [split.validation, None]  # the second time for the refit
 
 
 def test_a_system_of_ones_own_gets_the_validation_part_if_it_asks_for_it(split):

@@ -102,7 +102,7 @@ def test_single_pairs_have_the_scores_of_the_rows(world, name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_one_profile_of_one_rating_is_enough(name):
-    scores = recommender(QUICK[name]).fit(Ratings.of(["a"], ["x"], [3])).score([0])
+    scores = recommender(QUICK[name]).fit(Ratings.of(["a"], ["x"], [3], [0])).score([0])
     assert scores.shape == (1, 1)
 
 
@@ -111,7 +111,7 @@ def test_one_profile_of_one_rating_is_enough(name):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_equal_ratings_everywhere_have_a_defined_result(name, rating):
     users, items = np.divmod(np.arange(24), 4)
-    train = Ratings.of(users, items, np.full(24, rating))
+    train = Ratings.of(users, items, np.full(24, rating), np.arange(24))
     scores = recommender(QUICK[name]).fit(train).score(np.arange(6))
     assert scores.shape == (6, 4)
     assert not np.isinf(scores).any()

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("checked_charts")
 
 
 def texts(chart) -> list[str]:
-    return [node.text for node in ET.fromstring(figures.svg(chart)).iter(f"{SVG}text") if node.text]
+    return [node.text for node in ET.fromstring(_figures.svg(chart)).iter(f"{SVG}text") if node.text]
 
 
 @pytest.fixture
@@ -59,17 +59,17 @@ def test_names_of_usual_length_are_whole_and_very_long_ones_bounded(style):
         shown = texts(chart)
         assert {"nncosngbr-ub", "</style><img src=x onerror=alert(2)>"} <= set(shown)
         assert any(text.startswith("knn(k=100)+knn(k=100)+") and text.endswith("…") for text in shown)
-        assert float(ET.fromstring(figures.svg(chart)).get("width")) < 1600
+        assert float(ET.fromstring(_figures.svg(chart)).get("width")) < 1600
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])
 @pytest.mark.parametrize("top", [0.4, 0.02, 0.12, 0.0123, 1.0, 2500.0])
 def test_labels_of_an_axis_stand_under_their_ticks_and_apart(style, top):
     chart = altair.Chart(altair.Data(values=[{"value": 0}, {"value": top}])).mark_point().encode(x="value:Q")
-    chart = figures.themed(chart.properties(width=look(style)["width"]), style)
+    chart = _figures.themed(chart.properties(width=look(style)["width"]), style)
     labels = [
         (float(re.match(r"translate\(([^,]+),", node.get("transform"))[1]), len(node.text), node.get("text-anchor"))
-        for group in ET.fromstring(figures.svg(chart)).iter(f"{SVG}g")
+        for group in ET.fromstring(_figures.svg(chart)).iter(f"{SVG}g")
         if "role-axis-label" in group.get("class", "")
         for node in group.iter(f"{SVG}text")
         if node.get("text-anchor") != "end" and node.get("opacity") != "0"
@@ -126,7 +126,7 @@ def test_figures_are_written_in_the_format_of_the_ending(scores, tmp_path, endin
 def test_the_same_figure_is_the_same_pdf(scores, tmp_path):
     # Overlapping semi-transparent points are separate objects, with names in a dictionary.
     chart = altair.Chart(altair.Data(values=[{"x": x, "y": x} for x in range(20)])).mark_point(opacity=0.5, filled=True)
-    chart = figures.themed(chart.encode(x="x:Q", y="y:Q").properties(title="points"))
+    chart = _figures.themed(chart.encode(x="x:Q", y="y:Q").properties(title="points"))
     written = [tmp_path / f"{number}.pdf" for number in range(4)]
     for path in written:
         figures.save(chart, path)
@@ -154,8 +154,8 @@ def test_only_the_best_systems_of_very_many_are_drawn(make_scores):
 
 def test_a_figure_is_the_same_whatever_was_drawn_before_and_shares_no_id_with_others(assessment):
     chart = assessment.plot("correlation")
-    first = figures.svg(chart)
-    assert figures.svg(chart) == first
+    first = _figures.svg(chart)
+    assert _figures.svg(chart) == first
     ids = re.findall(r' id="([^"]+)"', first)
     assert ids
     named = _figures.svg_later(_figures.definition(chart), "a")()

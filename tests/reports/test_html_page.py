@@ -229,7 +229,7 @@ def test_no_lists_at_all_have_a_page_that_says_so():
 
 def test_a_system_whose_values_are_all_undefined_stands_last(make_scores):
     scores = make_scores(systems=("a", "b"), metrics=("P@5",))
-    scores.values[0] = np.nan
+    scores = replace(scores, values=np.where([[[True]], [[False]]], np.nan, scores.values))
     made = report(scores)
     assert made.index('<th scope="row" data-key="b"') < made.index('<th scope="row" data-key="a"')
 
@@ -304,20 +304,21 @@ def test_two_hundred_systems_and_fifty_metrics_stay_below_ten_megabytes(many_sco
 
 def test_metrics_that_no_system_has_a_value_of_are_named(make_scores):
     scores = make_scores(systems=("a", "b"), metrics=("P@5", "RR@10"))
-    scores.values[:, 0] = np.nan
+    scores = replace(scores, values=np.where([[True], [False]], np.nan, scores.values))
     assert "P@5: nothing can be said, since it is undefined for every user." in report(scores, undefined="leave out")
-    scores.values[:] = np.nan
+    scores = replace(scores, values=np.full_like(scores.values, np.nan))
     assert "Nothing can be said: no system has a value by any metric." in report(scores, undefined="leave out")
 
 
 def test_a_line_says_that_tests_are_paired_where_intervals_overlap_and_letters_differ(make_scores):
     scores = make_scores(systems=("a", "b"), metrics=("P@5",), users=200)
-    scores.values[:] = np.random.default_rng(0).random(200)
+    values = np.broadcast_to(np.random.default_rng(0).random(200), (2, 1, 200)).copy()
+    scores = replace(scores, values=values)
     line = "Tests are paired by user"
     assert line not in report(scores, cf.compare(scores))
-    scores.values[0] += 0.01 + 0.001 * np.arange(200) / 200
+    values[0] += 0.01 + 0.001 * np.arange(200) / 200
     assert line in report(scores, cf.compare(scores))
-    scores.values[0] += 5
+    values[0] += 5
     assert line not in report(scores, cf.compare(scores))
 
 

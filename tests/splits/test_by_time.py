@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
-from cranfield.splits.by_time import duration
+from cranfield import _checks as check
 
 TIMES = st.lists(st.integers(0, 12), min_size=1, max_size=40)
 
@@ -200,7 +200,7 @@ def test_a_rolling_split_needs_times():
 
 @pytest.mark.parametrize(("text", "seconds"), [("7d", 604_800), ("1.5 h", 5_400), ("2w", 1_209_600), ("30min", 1_800)])
 def test_durations_are_read(text, seconds):
-    assert duration("horizon", text) == seconds
+    assert check.duration("horizon", text) == seconds
 
 
 def test_the_folds_of_a_rolling_split_are_spelled_written_and_read(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, Ratings, SettingError, check_split, splits
-from cranfield.splits.checking import shift
+from cranfield.splits.part_counts import shift
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 6), st.integers(0, 9)),

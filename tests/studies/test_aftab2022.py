@@ -58,7 +58,8 @@ def test_the_numbers_are_those_of_recommending_and_measuring_by_hand(found, worl
     data = world if version == "explicit" else replace(world, values=(world.values >= 4).astype(np.float32))
     split = cf.splits.random(data, train=0.7, validation=0.1, seed=0)
     systems = dict(zip([MF, "BPR-MF", "item mean"], ["svd(factors=3, epochs=5)", *SYSTEMS_USED[1:]]))
-    runs = cf.recommend(split, systems, "all", lists="condensed", calibration="isotonic", min_ratings=1)
+    how = {"lists": "condensed", "calibration": "isotonic", "min_ratings": 1, "refit": False}
+    runs = cf.recommend(split, systems, "all", **how)
     test = measured_ratings(split, Serving(min_ratings=1))
     names = {"MAP": "AP@10", "NDCG": "nDCG@10", "SDCSE": "SDCSE@10", "DCSE": "DCSE@10", "us": "UpSell@10"}
     scores = cf.measure(

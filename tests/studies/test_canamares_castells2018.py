@@ -13,8 +13,8 @@ from cranfield import SettingError, simulate
 from cranfield._figures import definition
 from cranfield.biases import estimate
 from cranfield.cli import main
-from cranfield.cli._reading import DEFAULTS
 from cranfield.cli.replicate import observed_and_judged
+from cranfield.data import READING
 from cranfield.splits import truths
 from cranfield.studies import canamares_castells2018, replicate
 from cranfield.studies.canamares_castells2018 import orders
@@ -179,7 +179,7 @@ def test_the_column_known_of_a_file_says_what_was_observed(pair, tmp_path, endin
         rows.write_csv(path)
     else:
         rows.with_columns(pl.col("known") == 1).write_parquet(path)
-    observed, everything = observed_and_judged(str(path), dict(DEFAULTS))
+    observed, everything = observed_and_judged(str(path), dict(READING))
     assert observed.frame().equals(known.frame())
     assert everything.frame().equals(judged.frame())
 
@@ -187,12 +187,12 @@ def test_the_column_known_of_a_file_says_what_was_observed(pair, tmp_path, endin
 def test_the_column_split_of_a_parquet_file_names_the_parts(tmp_path):
     rows = {"user": [1, 1, 2], "item": [5, 6, 5], "rating": [4, 1, 3], "split": ["train", "test", "test"]}
     pl.DataFrame(rows).write_parquet(tmp_path / "coat.parquet")
-    observed, judged = observed_and_judged(str(tmp_path / "coat.parquet"), dict(DEFAULTS))
+    observed, judged = observed_and_judged(str(tmp_path / "coat.parquet"), dict(READING))
     assert observed.frame().rows() == [(1, 5, 4.0)]
     assert judged.frame().rows() == [(1, 6, 1.0), (2, 5, 3.0)]
     pl.DataFrame({**rows, "split": ["a", "b", "b"]}).write_parquet(tmp_path / "odd.parquet")
     with pytest.raises(SettingError, match="must hold only train and test"):
-        observed_and_judged(str(tmp_path / "odd.parquet"), dict(DEFAULTS))
+        observed_and_judged(str(tmp_path / "odd.parquet"), dict(READING))
 
 
 def test_the_command_says_that_a_file_has_no_column_known(pair, tmp_path, capsys):

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import zipfile
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -14,6 +15,8 @@ import zstandard
 
 import cranfield as cf
 from cranfield import InputError, SettingError
+from cranfield.tables.frames import _partition
+from cranfield.tables.spark import _retrying
 
 TEXT = b"user,item,rating\n" + b"".join(b"%d,%d,%d\n" % (u, i, 1 + i % 5) for u in range(40) for i in range(20))
 
@@ -95,3 +98,11 @@ def test_a_small_parquet_file_with_very_many_rows_is_refused_unless_that_is_allo
     cf.settings.unpack_limit = 500_000
     with pytest.raises(InputError, match="unpacks to more than 500,000 bytes"):
         read(path)
+
+
+def test_the_folders_above_a_file_name_its_partition():
+    assert _partition(Path("system=a%20b/day=1/part-0.parquet")) == {"system": "a b", "day": "1"}
+
+
+def test_a_task_is_tried_again_on_this_machine():
+    assert [_retrying(master) for master in ("local[2]", "local", "yarn")] == ["local[2,4]", "local[1,4]", "yarn"]

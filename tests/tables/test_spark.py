@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from cranfield.measures.spark import _own_ids
 from cranfield.tables.spark import Schema, user_blocks
 
 
@@ -46,9 +45,3 @@ def test_columns_have_the_types_of_a_schema_and_are_null_where_there_are_none():
         {"value": 0.5, "user": 1, "tally": None, "covered": None},
         {"value": None, "user": 2, "tally": None, "covered": None},
     ]
-
-
-def test_ids_that_were_numbers_are_numbers_again():
-    frame = pl.DataFrame({"user": ["1", "2"]})
-    assert frame.select(_own_ids(pl.col("user"), "bigint"))["user"].to_list() == [1, 2]
-    assert frame.select(_own_ids(pl.col("user"), "string"))["user"].to_list() == ["1", "2"]

@@ -43,10 +43,7 @@ def count_lists(indptr: Any, mask: Any, relevant: Any, grades: Any, counts: Any,
 
 @njit(cache=True, nogil=True)
 def ideal_sums(indptr: Any, mask: Any, order: Any, gains: Any, discount: Any, cutoffs: Any, ideals: Any) -> None:
-    """Sum, for each list and cut-off, the remaining gains in descending order, discounted by rank.
-
-    ``order`` holds the judgments of each list by descending gain; a mask only removes some of them.
-    """
+    """Sum the remaining gains of each list up to each cut-off, discounted by rank; ``order`` is by descending gain."""
     n_cutoffs = len(cutoffs)
     for row in range(len(indptr) - 1):
         total, rank, cut = 0.0, 0, 0

@@ -22,8 +22,7 @@ from cranfield.facts import assessment as assessment_facts
 NAMES = {"power": "discriminative power"}
 """Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
 
-# Maximum number of signs of differences per block.
-_CELLS = 1 << 22
+_CELLS = 1 << 22  # maximum number of signs of differences per block
 
 
 @dataclass(frozen=True, eq=False)

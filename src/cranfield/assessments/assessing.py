@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import Decided, borrowed, takes_decisions
+from cranfield._decisions import DecisionGroup, checked_field, takes_decisions
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield._registry import parse
@@ -25,7 +25,9 @@ from cranfield.assessments.scenarios import SCENARIOS, Scenario, Sizes, grids_of
 from cranfield.assessments.subset_scores import compiled
 from cranfield.comparisons import AVERAGES, Comparing
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact
 from cranfield.facts import assessment as assessment_facts
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import NegativeGrades
 from cranfield.measures import Average, Averaging, Engine, Kind, Measuring, Scores, Undefined
 from cranfield.metrics import Metric
@@ -36,8 +38,7 @@ Metrics = Sequence[str | Metric] | str | Metric
 NINE = tuple(f"{name}@100" for name in ("P", "Recall", "F1", "AP", "nDCG", "RR", "ERR", "bpref", "infAP"))
 """The metrics of Valcarce et al. (2020), at their cut-off."""
 
-PAPER_CUTOFFS = tuple(range(5, 101, 5))
-"""5 to 100 in steps of 5, as in Valcarce et al. (2018)."""
+PAPER_CUTOFFS = tuple(range(5, 101, 5))  # 5 to 100 in steps of 5, as in Valcarce et al. (2018)
 
 
 def at_cutoffs(metrics: Sequence[Metric], cutoffs: Sequence[int]) -> list[Metric]:
@@ -67,30 +68,30 @@ _at_least_zero = partial(_checks.whole, at_least=0)
 
 
 @dataclass(frozen=True)
-class Assessing(Decided):
+class Assessing(DecisionGroup):
     """The settings of `assess` and `assess_folds`."""
 
     threshold: float | str | None = AUTO
-    scenarios: Any = borrowed(tuple(SCENARIOS), lambda _, value: _distinct("scenario", scenario, value))
+    scenarios: Any = checked_field(tuple(SCENARIOS), lambda _, value: _distinct("scenario", scenario, value))
     sizes: Sizes | Mapping[str, Sizes] = "fives"
-    samples: int = borrowed(50, partial(_checks.whole, at_most=_checks.MOST_DRAWS))
-    averages: Any = borrowed("mean", lambda _, value: _distinct("average", Average.of, value))
+    samples: int = checked_field(50, partial(_checks.whole, at_most=_checks.MOST_DRAWS))
+    averages: Any = checked_field("mean", lambda _, value: _distinct("average", Average.of, value))
     cutoffs: Sequence[int] | bool = False
-    correlation: Correlation = borrowed("tau-b", partial(_checks.one_of, choices=get_args(Correlation)))
-    decimals: int = borrowed(12, lambda _, value: rounded_to(value))
-    undefined: Undefined = borrowed("zero", partial(_checks.one_of, choices=("zero", "leave out")))
+    correlation: Correlation = checked_field("tau-b", partial(_checks.one_of, choices=get_args(Correlation)))
+    decimals: int = checked_field(12, lambda _, value: rounded_to(value))
+    undefined: Undefined = checked_field("zero", partial(_checks.one_of, choices=("zero", "leave out")))
     significance: str = "permutation"
-    alpha: float = borrowed(0.05, _checks.share)
-    resamples: int = borrowed(0, partial(_at_least_zero, at_most=_checks.MOST_DRAWS))
+    alpha: float = checked_field(0.05, _checks.share)
+    resamples: int = checked_field(0, partial(_at_least_zero, at_most=_checks.MOST_DRAWS))
     weights: Mapping[str, float] | None = None
     lists: Kind = "full"
     ties: Ties | None = None
     gaps: Gaps = "keep"
     similarity: Any = None
-    seed: int = borrowed(0, _at_least_zero)
+    seed: int = checked_field(0, _at_least_zero)
     out: str | Path | None = None
     negative_grades: NegativeGrades = "judged"
-    strict: bool = borrowed(False, _checks.flag)
+    strict: bool = checked_field(False, _checks.flag)
     engine: Engine = "auto"
     memory: str | int | None = None
 
@@ -220,13 +221,9 @@ def assess_folds(
     grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
     weights_of(how.weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
     measuring = Measuring(metrics=wanted, threshold=how.threshold, lists=how.lists)
-    reading = {name: getattr(how, name) for name in ("ties", "gaps", "negative_grades", "strict", "engine", "memory")}
-    prepared = [
-        Fold(
-            runs, test, measuring, sampling, undefined=how.undefined, train=train, similarity=how.similarity, **reading
-        )
-        for (runs, test), train in zip(folds, trains)
-    ]
+    given = ("undefined", "similarity", "ties", "gaps", "negative_grades", "strict", "engine", "memory")
+    reading = {name: getattr(how, name) for name in given}
+    prepared = [Fold(*fold, measuring, sampling, train=train, **reading) for fold, train in zip(folds, trains)]
     systems = prepared[0].scores.systems
     for number, fold in enumerate(prepared, start=1):
         if fold.scores.systems != systems:
@@ -240,13 +237,13 @@ def assess_folds(
         studied = [fold.study(how.scenarios, grids, bar, chunks) for fold in prepared]
     numbered = [frame.select(pl.lit(k, pl.Int64).alias("fold"), pl.all()) for k, frame in enumerate(studied, start=1)]
     power, curves = _power([fold.scores for fold in prepared], comparing, how)
-    names, averages = [str(metric) for metric in wanted], [str(kind) for kind in how.averages]
+    names, averages = tuple(map(str, wanted)), tuple(map(str, how.averages))
     settings = {
         "threshold": prepared[0].scores.step.settings["threshold"],
         "lists": how.lists,
         "negative_grades": how.negative_grades,
-        "metrics": names,
-        "averages": averages,
+        "metrics": list(names),
+        "averages": list(averages),
         "scenarios": [way.name for way in how.scenarios],
         "sizes": {name: list(grid) for name, grid in grids.items()},
         **{name: getattr(how, name) for name in ("samples", "correlation", "decimals", "undefined")},
@@ -257,8 +254,8 @@ def assess_folds(
     }
     return Assessment(
         systems=systems,
-        metrics=tuple(names),
-        averages=tuple(averages),
+        metrics=names,
+        averages=averages,
         lower_is_better=tuple(metric.lower_is_better for metric in wanted),
         samples=pl.concat(numbered),
         whole=np.stack([fold.whole for fold in prepared]),
@@ -269,10 +266,7 @@ def assess_folds(
 
 
 def _power(scores: Sequence[Scores], comparing: Comparing, how: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return discriminative power and p-value curves under every average that has a test.
-
-    ``fold_sd`` is the standard deviation of a metric's DP between single folds; null if there is only one.
-    """
+    """Return discriminative power, with its spread ``fold_sd`` between folds, and p-value curves, by tested average."""
     tested = [metric for m, metric in enumerate(scores[0].metrics) if np.isfinite(scores[0].values[:, m]).any()]
     kinds = [str(kind) for kind in how.averages if parse(str(kind)).name in AVERAGES] or ["mean"]
     rows, curves = list[pl.DataFrame](), list[pl.DataFrame]()
@@ -298,14 +292,7 @@ _CURVES = {"average": pl.String, "metric": pl.String, "place": pl.Int64, "p": pl
 _CURVES |= {"system_a": pl.String, "system_b": pl.String}
 
 
-def _notes(folds: Sequence[Fold]) -> tuple[str, ...]:
-    everywhere = [note for note in folds[0].scores.notes if all(note in fold.scores.notes for fold in folds)]
-    notes = everywhere + [
-        f"fold {number}: {note}"
-        for number, fold in enumerate(folds, start=1)
-        for note in fold.scores.notes
-        if note not in everywhere
-    ]
-    if folds[0].slow:
-        notes.append(str(assessment_facts.OneByOne(folds[0].slow, has_numba=compiled() is not None)))
-    return tuple(dict.fromkeys(notes))
+def _notes(folds: Sequence[Fold]) -> tuple[Fact, ...]:
+    slow = folds[0].slow
+    one_by_one = [assessment_facts.OneByOne(slow, has_numba=compiled() is not None)] if slow else []
+    return (*scores_facts.InFold.joined([fold.scores.notes for fold in folds]), *one_by_one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -108,8 +108,7 @@ class Assessment:
             "aggregation": self._aggregation,
             "advice": lambda: self.advice().frame(),
         }
-        frame: pl.DataFrame = made_here[study]() if study in made_here else getattr(self, study)
-        return frame
+        return made_here[study]() if study in made_here else getattr(self, study)
 
     def correlation(self, average: str | None = None) -> NDArray[np.float64]:
         """Return metrics × metrics: tau between their orders of systems, under one average (the first one)."""
@@ -163,8 +162,7 @@ class Assessment:
         """Return a study as an Altair chart; `cranfield.assessments.figures` has one function per study."""
         from cranfield.assessments import figures
 
-        drawing = figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)]
-        return drawing(self, **options)
+        return figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)](self, **options)
 
     def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
         """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files.
@@ -205,8 +203,7 @@ class Assessment:
     def _ordered(self) -> NDArray[np.float64]:
         """The averages on the whole test sets for ordering systems: rounded, higher is better."""
         signs = np.where(self.lower_is_better, -1.0, 1.0)
-        ordered: NDArray[np.float64] = to_decimals(self.whole, self.step.settings["decimals"]) * signs[:, None]
-        return ordered
+        return to_decimals(self.whole, self.step.settings["decimals"]) * signs[:, None]
 
     def _groups(self) -> pl.DataFrame:
         frames = []
@@ -245,7 +242,7 @@ class Assessment:
             samples[name] = signs(to_decimals(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
         return Evidence(
-            tuple((average, metric) for average in self.averages for metric in self.metrics),
+            tuple(product(self.averages, self.metrics)),
             len(self.systems),
             self._apart(),
             signs(self._ordered.reshape(len(self.whole), n_candidates, -1)),
@@ -260,15 +257,9 @@ class Assessment:
         for row in self.curves.iter_rows(named=True):
             pair = place[frozenset((row["system_a"], row["system_b"]))]
             tested[row["average"], row["metric"]][pair] = row["p"] < self.step.settings["alpha"]
-        nothing = np.full(len(place), np.nan)
-        stand_in = next(iter(tested), (self.averages[0], ""))[0]
-        return np.array(
-            [
-                tested.get((average, metric), tested.get((stand_in, metric), nothing))
-                for average in self.averages
-                for metric in self.metrics
-            ]
-        )
+        nothing, stand_in = np.full(len(place), np.nan), next(iter(tested), (self.averages[0], ""))[0]
+        keys = product(self.averages, self.metrics)
+        return np.array([tested.get(key, tested.get((stand_in, key[1]), nothing)) for key in keys])
 
     def sentences(self) -> list[str]:
         """Return the results in words, one sentence per study."""

@@ -218,14 +218,12 @@ def _curves(rows: pl.DataFrame, x: Any, y: Any, tooltip: Any, lines: Mapping[str
 
 
 def _grid(charts: Sequence[Any], style: Style, columns: int | None = None) -> Any:
-    # A web page fits three panels per row, the two columns of a paper fit two.
-    columns = columns or (3 if style == "screen" else 2)
+    columns = columns or (3 if style == "screen" else 2)  # that fit on a web page, and into the columns of a paper
     return themed(charts[0] if len(charts) == 1 else altair().concat(*charts, columns=columns), style)
 
 
 def _panel(style: Style) -> dict[str, int]:
-    width, height = look(style)["panel"]
-    return {"width": width, "height": height}
+    return dict(zip(("width", "height"), look(style)["panel"]))
 
 
 def _remaining() -> Any:

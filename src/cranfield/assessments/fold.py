@@ -42,28 +42,15 @@ _MOST_DECIMALS = 15
 
 @dataclass(frozen=True)
 class Sampling:
-    """How smaller test sets are drawn and studied.
+    """How smaller test sets are drawn and studied."""
 
-    Parameters
-    ----------
-    averages
-        How the values of the lists become one number per system.
-    correlation
-        The correlation between two orders of systems: ``tau-b`` or ``tau-ap``.
-    decimals
-        The number of decimals to which averages are rounded before systems are ordered: 12 only removes rounding
-        errors, so that ties are found; rec_eval prints 4.
-    alpha
-        The level of significance of the verdicts.
-    samples, seed
-        The number of samples per size in random scenarios, and the seed that fixes them.
-    """
-
-    averages: tuple[Average, ...]
-    correlation: Correlation = "tau-b"
+    averages: tuple[Average, ...]  # how the values of the lists become one number per system
+    correlation: Correlation = "tau-b"  # the correlation between two orders of systems: ``tau-b`` or ``tau-ap``
+    # The number of decimals to which averages are rounded before systems are ordered: 12 only removes rounding
+    # errors, so that ties are found; rec_eval prints 4.
     decimals: int = 12
-    alpha: float = 0.05
-    samples: int = 50
+    alpha: float = 0.05  # the level of significance of the verdicts
+    samples: int = 50  # the number of samples per size in random scenarios, and the seed that fixes them
     seed: int = 0
 
 
@@ -76,11 +63,7 @@ def rounded_to(decimals: object) -> int:
 
 
 class Chunks:
-    """A folder of chunks. A chunk's name contains a hash of its inputs and a hash of its bytes.
-
-    A chunk made from other inputs is therefore never used, and a damaged one is detected and made again. Without a
-    folder, nothing is stored.
-    """
+    """A folder of chunks, or none: a name has hashes of inputs and of bytes, so wrong and damaged ones are not used."""
 
     def __init__(self, folder: str | Path | None) -> None:
         self._folder = None if folder is None else Path(folder)
@@ -143,30 +126,9 @@ def measured(masked: MaskedScores, mask: NDArray[np.bool_], sampling: Sampling) 
 class Fold:
     """One set of systems on one test set, measured and ready to be studied on smaller test sets.
 
-    `assess_folds` makes one for each fold; a study that stores its parts in another way can use it directly.
-
-    Parameters
-    ----------
-    runs, test, train, similarity, and other options
-        As for `measure`.
-    measuring
-        What is measured: metrics, threshold, kind of lists.
-    sampling
-        How smaller test sets are drawn and studied.
-    undefined
-        What to do with lists for which a metric is undefined: ``zero`` or ``leave out``.
-
-    Examples
-    --------
-    >>> import cranfield as cf
-    >>> from cranfield.assessments import SCENARIOS
-    >>> from cranfield.measures.averages import Average
-    >>> test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"], [5, 4, 5])
-    >>> runs = {"one": {"ann": ["x", "y"], "bob": ["x", "y"]}, "two": {"ann": ["z", "y"], "bob": ["z", "x"]}}
-    >>> measuring = Measuring(metrics="P@2", threshold=None)
-    >>> fold = Fold(runs, test, measuring, Sampling((Average.of("mean"),), samples=10))
-    >>> fold.whole.tolist(), fold.n_samples([SCENARIOS["ratings"]], {"ratings": [1.0, 0.5]})
-    ([[[0.75, 0.5]]], 11)
+    `assess_folds` makes one for each fold; a study that stores its parts in another way can use it directly. ``runs``,
+    ``test``, ``train``, ``similarity`` and other options are as for `measure`; lists for which a metric is undefined
+    count as ``zero`` or are left out (``leave out``).
     """
 
     def __init__(
@@ -182,15 +144,13 @@ class Fold:
         **options: Any,
     ) -> None:
         self._context = Context(train, similarity)
-        # Measuring comes first, so that errors in a metric, a run or the test set are reported before samples are
-        # drawn.
+        # Measuring comes first, so that errors in metrics, runs or the test set are reported before samples are drawn.
         self._judged, self.scores = judged_and_measured(runs, test, measuring, self._context, **options)
         if len(self._judged) < 2:
             raise SettingError("an assessment compares orders of systems; give at least two runs")
         if any(lists.draw is not None for lists in self._judged):
             raise SettingError("an assessment looks at lists that were drawn; set draws='sampled'")
-        condensed = measuring.lists == "condensed"
-        views = [lists.condensed() for lists in self._judged] if condensed else self._judged
+        views = [lists.condensed() for lists in self._judged] if measuring.lists == "condensed" else self._judged
         self._masked = MaskedScores(views, measuring.wanted, undefined)
         self._measuring, self._sampling, self._undefined = measuring, sampling, undefined
         self._whole = measured(self._masked, np.ones(len(self._masked.judgments), dtype=np.bool_), sampling)
@@ -208,10 +168,7 @@ class Fold:
     def study(
         self, scenarios: Sequence[Scenario], sizes: Mapping[str, Sequence[float]], bar: Progress, chunks: Chunks
     ) -> pl.DataFrame:
-        """Return one row per scenario, size, sample, average and metric; see `Assessment.frame`.
-
-        Finished combinations of a scenario and a size are stored in ``chunks``.
-        """
+        """Return one row per scenario, size, sample, average and metric; finished sizes are stored in ``chunks``."""
         inputs, frames = self._inputs() if chunks.keeps else {}, []
         for way in scenarios:
             for size in sizes[way.name]:
@@ -227,8 +184,7 @@ class Fold:
         def sampled(sample: int) -> SmallerTest:
             return measured(masked, scenario.mask(masked.judgments, size, sample, sampling.seed), sampling)
 
-        # Each sample has its own random stream, so results do not depend on threads; those of BLAS would change the
-        # last digits.
+        # Each sample has its own random stream, so threads do not matter; those of BLAS would change the last digits.
         with blas_threads(1):
             samples = in_threads(sampled, range(self._n_samples(scenario, size)), bar)
         return self._rows(scenario, size, samples)
@@ -276,7 +232,6 @@ class Fold:
 
     def _inputs(self) -> dict[str, Any]:
         """Return everything that the samples depend on, except scenario and size."""
-        settings = {key: value for key, value in asdict(self._sampling).items() if key != "averages"}
         judgments, train = self._masked.judgments, self._context.train
         return {
             "version": __version__,
@@ -288,9 +243,9 @@ class Fold:
             "train": None if train is None else train.fingerprint,
             "similarity": code_hash(self._context.similarity),
             "metrics": [(str(metric), code_hash(metric.definition.function)) for metric in self._masked.metrics],
-            "averages": [str(kind) for kind in self._sampling.averages],
             "undefined": self._undefined,
-            **settings,
+            **asdict(self._sampling),
+            "averages": [str(kind) for kind in self._sampling.averages],
         }
 
 
@@ -316,10 +271,7 @@ def correlations(truth: NDArray[np.float64], estimate: NDArray[np.float64], kind
 
 
 def flipped(truth: NDArray[np.float64], estimate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the share of the pairs of systems ordered by the truth that the estimate orders the opposite way.
-
-    A pair that becomes tied has not flipped. NaN if the truth orders no pair.
-    """
+    """Return the share of the pairs ordered by the truth that are reversed, not tied; NaN if it orders no pair."""
     first, second = np.triu_indices(truth.shape[-1], 1)
     then, now = (np.sign(averages[..., first] - averages[..., second]) for averages in (truth, estimate))
     with np.errstate(invalid="ignore"):

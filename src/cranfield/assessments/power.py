@@ -24,7 +24,7 @@ from cranfield.comparisons import (
     tested_average,
 )
 from cranfield.facts import assessment as assessment_facts
-from cranfield.facts import p_text
+from cranfield.facts import p_text, sentences
 from cranfield.measures import Averaging, Scores, Undefined, join_folds
 
 
@@ -81,7 +81,7 @@ class DiscriminativePower:
         header += ["ASL", "required difference"] if resampled_too else []
         test = self.step.settings.get("significance")
         caption = f"{pairs} pairs of systems; test: {test}; a low DP is a high discriminative power"
-        return Table(header, cells, caption, self.step.notes)
+        return Table(header, cells, caption, sentences(self.step.notes))
 
     def __str__(self) -> str:
         best = {name: self.rows[name][0] for name in ("metric", "pairs", "dp", "significant")}

@@ -26,24 +26,13 @@ Sizes = str | Sequence[float]
 
 @dataclass(frozen=True)
 class Scenario:
-    """A way to make a test set smaller.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    unit
-        What is removed: individual ratings, all ratings of an item, or all ratings of a user.
-    largest_first
-        Whether the units with the most test ratings are removed first; otherwise they are removed at random.
-    title
-        Its title in figures and tables.
-    """
+    """A way to make a test set smaller."""
 
     name: str
-    unit: DrawnUnit
+    unit: DrawnUnit  # what is removed: individual ratings, all ratings of an item, or all ratings of a user
+    # Whether the units with the most test ratings are removed first; otherwise they are removed at random.
     largest_first: bool
-    title: str
+    title: str  # its title in figures and tables
 
     def __str__(self) -> str:
         return self.name
@@ -59,13 +48,6 @@ class Scenario:
         random stream for each size and sample, and the units with the smallest keys remain. If the largest are removed
         first, the seed fixes the order of units of equal size. It is the same at every size, so smaller test sets are
         parts of larger ones.
-
-        Examples
-        --------
-        >>> import cranfield as cf
-        >>> test = cf.Ratings.of(["ann", "ann", "bob", "cid"], ["x", "y", "x", "x"])
-        >>> scenario("popular").mask(Judgments.of(test, 1), 0.5).tolist()
-        [False, True, False, False]
         """
         if self.unit == "ratings":
             unit: NDArray[np.integer] = np.arange(len(judgments))
@@ -78,9 +60,8 @@ class Scenario:
             return np.ones(len(judgments), dtype=np.bool_)
         if self.largest_first:
             keys = stream(seed, "assess", self.name).random(len(present))
-            order = np.lexsort((keys, sizes[present]))
             remains = np.zeros(len(present), dtype=np.bool_)
-            remains[order[:keep]] = True
+            remains[np.lexsort((keys, sizes[present]))[:keep]] = True
         else:
             remains = _smallest(stream(seed, "assess", self.name, f"{size:.9g}", sample).random(len(present)), keep)
         if self.unit == "ratings":
@@ -115,8 +96,7 @@ def scenario(name: str | Scenario) -> Scenario:
     """Return a scenario by its name."""
     if isinstance(name, Scenario):
         return name
-    known: Scenario = SCENARIOS.find(name).thing
-    return known
+    return SCENARIOS.find(name).thing
 
 
 SIZES: Mapping[str, tuple[float, ...]] = {
@@ -127,13 +107,7 @@ SIZES: Mapping[str, tuple[float, ...]] = {
 
 
 def sizes_of(sizes: Sizes) -> tuple[float, ...]:
-    """Return a grid of sizes by name (``fives``, ``ones``, ``top``), or check one that is given; largest first.
-
-    Examples
-    --------
-    >>> sizes_of("fives")[:3], sizes_of([0.1, 0.5])
-    ((1.0, 0.95, 0.9), (0.5, 0.1))
-    """
+    """Return a grid of sizes by name (``fives``, ``ones``, ``top``), or check one that is given; largest first."""
     if isinstance(sizes, str):
         return SIZES[_checks.one_of("sizes", sizes, SIZES)]
     given = sizes if isinstance(sizes, Iterable) else [sizes]

@@ -19,8 +19,7 @@ from cranfield.judgments import Judged, Judgments
 from cranfield.measures import Average
 from cranfield.metrics import EXPONENTIAL, GAINS, Metric, above_one, logarithmic, powers_less_one
 
-# Maximum number of values (64 MB) per block of metrics in each thread.
-_CELLS = 1 << 23
+_CELLS = 1 << 23  # maximum number of values (64 MB) per block of metrics in each thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +93,7 @@ class MaskedScores:
     def _make_plans(self, walked: Sequence[int]) -> list[tuple[list[int], SamplingPlan]]:
         if not walked:
             return []
-        hits = Hits.of(self.judged)
+        hits = Hits(self.judged)
         groups: dict[tuple[float, bool], list[int]] = {}
         for m in walked:
             parameters = dict(self.metrics[m].parameters)
@@ -122,8 +121,7 @@ class MaskedScores:
         room, cells = vars(self._local), shape[0] * shape[1] * shape[2]
         if len(room.get("values", ())) < cells:
             room["values"] = np.empty(cells)
-        values: NDArray[np.float64] = room["values"][:cells].reshape(shape)
-        return values
+        return room["values"][:cells].reshape(shape)
 
     def _measure(self, mask: NDArray[np.bool_]) -> Iterator[SubsetScores]:
         """Measure the other metrics one by one, as `measure` does on a smaller test set."""
@@ -211,33 +209,20 @@ def _gain(metric: Metric) -> str:
     return str(dict(metric.parameters).get("gain", "rating" if name == "nDCG" else "binary"))
 
 
-@dataclass(frozen=True, eq=False)
 class Hits:
-    """The hits of all systems in the layout of the compiled walk."""
+    """The hits of all systems, one after another, in the layout of the compiled walk."""
 
-    starts: NDArray[np.int64]
-    ranks: NDArray[np.uint32]
-    pointers: NDArray[np.uint32]
-    lengths: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, judged: Sequence[Judged]) -> Hits:
-        """Concatenate the hits of the systems."""
+    def __init__(self, judged: Sequence[Judged]) -> None:
         before = np.cumsum([0, *(len(lists) for lists in judged)])
         starts = [np.append(lists.starts, len(lists)) + offset for lists, offset in zip(judged, before)]
-        return cls(
-            np.array(starts, dtype=np.int64),
-            np.concatenate([lists.ranks for lists in judged]).astype(np.uint32),
-            np.concatenate([lists.pointers for lists in judged]).astype(np.uint32),
-            np.array([lists.lengths for lists in judged], dtype=np.int64),
-        )
+        self.starts = np.array(starts, dtype=np.int64)
+        self.ranks = np.concatenate([lists.ranks for lists in judged]).astype(np.uint32)
+        self.pointers = np.concatenate([lists.pointers for lists in judged]).astype(np.uint32)
+        self.lengths = np.array([lists.lengths for lists in judged], dtype=np.int64)
 
 
 class SamplingPlan:
-    """The tables of metrics that share a threshold and are either all condensed or all not.
-
-    `is_known` and `is_summable` are true of these metrics; ``judgments`` are the whole test set under their threshold.
-    """
+    """The tables of metrics that the walk supports and that share a threshold and the kind of lists."""
 
     def __init__(self, metrics: Sequence[Metric], judgments: Judgments, hits: Hits, condensed: bool) -> None:
         self._judgments, self._hits, self._condensed = judgments, hits, condensed
@@ -292,11 +277,7 @@ class SamplingPlan:
     def __call__(
         self, mask: NDArray[np.bool_], undefined: float, values: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Fill ``values`` (metrics × systems × lists) for the judgments in ``mask``, starting at the first column.
-
-        Returns the numbers of judgments and of relevant ones of each remaining list. An undefined value becomes
-        ``undefined``: 0 or NaN.
-        """
+        """Fill ``values`` for the judgments in ``mask``; return the numbers of (relevant) ones of each list."""
         kernel, judgments, hits = compiled(), self._judgments, self._hits
         counts, top_grades = np.empty((2, judgments.n_lists), dtype=np.int64), np.empty(judgments.n_lists)
         relevant, cutoffs = judgments.relevant, np.array(self._cutoffs, dtype=np.int64)

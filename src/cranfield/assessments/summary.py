@@ -18,10 +18,7 @@ _BY = ["scenario", "size", "average", "metric"]
 
 
 def robustness_frame(samples: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per scenario, size, average and metric: tau over samples of all folds, and what flips.
-
-    Samples whose tau is undefined are counted in ``undefined`` and excluded.
-    """
+    """Return defined tau over samples of all folds, and what flips, by scenario, size, average and metric."""
     tau = pl.col("tau").drop_nans()
     each = samples.group_by([*_BY, "fold"], maintain_order=True).agg(tau=tau.mean())
     between = each.group_by(_BY, maintain_order=True).agg(fold_sd=pl.col("tau").std())
@@ -99,12 +96,6 @@ def groups(tau: NDArray[np.float64], same: float = 0.9) -> tuple[NDArray[np.int6
 
     Returns the group of each metric, numbered from 1 in the order of the metrics, and an order of the metrics in which
     groups are contiguous. An undefined tau counts as -1.
-
-    Examples
-    --------
-    >>> tau = np.array([[1.0, 0.2, 0.95], [0.2, 1.0, 0.3], [0.95, 0.3, 1.0]])
-    >>> [part.tolist() for part in groups(tau)]
-    [[1, 2, 1], [1, 0, 2]]
     """
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
     from scipy.spatial.distance import squareform
@@ -125,10 +116,7 @@ def family_of(metric: str) -> str:
 
 
 def cutoff_frame(evidence: pl.DataFrame) -> pl.DataFrame:
-    """Return the evidence on metrics that were measured at several cut-offs, with ``family`` and ``cutoff`` in front.
-
-    ``evidence`` has one row per metric and average, as in `Advice`.
-    """
+    """Return the rows of `Advice` for metrics at several cut-offs, with ``family`` and ``cutoff`` in front."""
     families = {name: family_of(name) for name in evidence["metric"].unique(maintain_order=True)}
     return (
         evidence.select(

@@ -51,19 +51,16 @@ from cranfield.store import Made
 
 HOME = "audit"
 """The folder of an audit within that of its experiment."""
-
-_STEPS = {"models": "trainings", "runs": "rankings", "judged": "judged"}
-# Seconds to measure a list and average the values of a user in a universe.
-_COMPUTED = 1e-6
-# Seconds for a further test of a pair of systems in a universe.
-_TESTED = 3e-3
+_STEPS = {"searches": "searches", "models": "trainings", "runs": "rankings", "judged": "judged"}
+_COMPUTED = 1e-6  # seconds to measure a list and average the values of a user in a universe
+_TESTED = 3e-3  # seconds for a further test of a pair of systems in a universe
 
 
 class Audited(Stage[Audit]):
     """The audit of an experiment: all set-ups in its store, and the answers."""
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
-    exported, version = True, 2
+    exported, version = True, 3
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Raise an error for decisions that cannot be opened."""
@@ -92,10 +89,7 @@ class Audited(Stage[Audit]):
         """Return the opened decisions, and the digests of the judged lists of every set-up."""
         setup_runs = setup_runs_of(line)
         settings = setup_runs.enumeration.settings
-        opened = [
-            [decision.name, decision.kind, list(decision.options), decision.weights, dict(decision.invalid)]
-            for decision in settings.varied
-        ]
+        opened = [[own.name, own.kind, list(own.options), own.weights, dict(own.invalid)] for own in settings.varied]
         metrics = sorted({universe.measurement.metric for universe in setup_runs.enumeration.universes})
         return {
             "opened": opened,
@@ -221,15 +215,9 @@ def audit(
         raise SettingError("ranked lists are audited with the test ratings; give them as test=...")
     _refuse("an experiment", of_lists)
     experiment, out = experiment_and_folder(experiment, out, seed)
-    results = run(
-        with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth),
-        out,
-        jobs=jobs,
-        stages=stages,
-        extra_stages=(AUDITED,),
-        report=report,
-        allow_code=allow_code,
-    )
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
+    extra = (AUDITED,)
+    results = run(experiment, out, jobs=jobs, stages=stages, extra_stages=extra, report=report, allow_code=allow_code)
     return audit_of(results)
 
 
@@ -244,9 +232,7 @@ def with_audit(
     """Return an experiment with a table ``[audit]``, overridden by what is given here."""
     table = dict(experiment.audit or {})
     if vary is not None:
-        table["vary"] = {
-            name: list(options) if isinstance(options, tuple) else options for name, options in vary.items()
-        }
+        table["vary"] = {name: list(own) if isinstance(own, tuple) else own for name, own in vary.items()}
     table |= {key: value for key, value in {**stated, "truth": from_here(truth)}.items() if value is not None}
     return replace(experiment, audit=table)
 
@@ -265,31 +251,33 @@ class AuditPlan:
 
     @property
     def to_make(self) -> dict[str, int]:
-        """The numbers of trainings, rankings and sets of judged lists that are still to be made."""
+        """The numbers of searches, trainings, rankings and sets of judged lists that are still to be made."""
         counts = Counter(task.stage for task in self.plan.tasks if task.state != "kept")
-        return {name: counts[stage] for stage, name in _STEPS.items()}
+        searched = any(task.stage == "searches" for task in self.plan.tasks)
+        return {name: counts[stage] for stage, name in _STEPS.items() if searched or stage != "searches"}
 
     @property
     def estimate(self) -> str:
         """The amount of work and about how long it takes, in one line."""
-        counts, setups = self.to_make, count_text(len(self.enumeration.setups), "set-up")
+        setups = count_text(len(self.enumeration.setups), "set-up")
+        counts = {name: count for name, count in self.to_make.items() if name != "judged"}
+        work = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         return (
-            f"{len(self.enumeration.universes):,} universes in {setups}; to make: {counts['trainings']:,} trainings, "
-            f"{counts['rankings']:,} rankings; roughly {time_text(self.plan.seconds)}"
+            f"{len(self.enumeration.universes):,} universes in {setups}; to make: {work}; roughly "
+            f"{time_text(self.plan.seconds)}"
         )
 
     def __str__(self) -> str:
         enumeration = self.enumeration
-        lines = [
-            f"{decision.name:<16} {decision.kind:<11} {', '.join(decision.options)}"
-            for decision in enumeration.settings.varied
-        ]
+        varied = enumeration.settings.varied
+        lines = [f"{opened.name:<16} {opened.kind:<11} {', '.join(opened.options)}" for opened in varied]
         lines += ["", f"{'cells':<16} {len(enumeration.cells):,}", f"{'universes':<16} {len(enumeration.universes):,}"]
         kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
         if enumeration.settings.testings:
             lines.append(f"{'tests':<16} {', '.join(map(str, enumeration.settings.testings))}")
         for stage, name in _STEPS.items():
-            lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
+            if name in self.to_make:
+                lines.append(f"{name:<16} {self.to_make[name]:,} to make, {kept[stage]:,} kept")
         notes = sentences([*facts_of_enumeration(enumeration), *left_out(enumeration.invalid)])
         return "\n".join([*lines, *notes, f"roughly {time_text(self.plan.seconds)}"])
 
@@ -304,21 +292,14 @@ def plan_audit(
     truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
 ) -> AuditPlan:
-    """Plan an audit: the numbers of trainings, rankings and universes, and about how long; nothing is written.
-
-    The trainings and rankings of the starting point are counted too.
-    """
+    """Plan an audit: its trainings, rankings and universes, with those of the start, and the time; writes nothing."""
     experiment, out = experiment_and_folder(experiment, out, seed)
     experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
     enumeration = enumerate_universes(audit_settings(experiment))
     return AuditPlan(enumeration, plan(experiment, out, extra_stages=(AUDITED,)))
 
 
-OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)
-"""The decisions that can be opened on given lists."""
-
-PRESET_OF_LISTS = "measuring"
-"""The default preset of given lists; ``lists`` is opened as well, so that condensed lists are included."""
+OPENED_ON_LISTS = ("lists", *MEASURED, *AVERAGED)  # the decisions that can be opened on given lists
 
 
 def audit_runs(
@@ -346,20 +327,14 @@ def audit_runs(
     """
     test = as_test(test)
     judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
-    warnings = [
-        comparison_facts.Warned(warning) for warning in check_inputs(judged, test, strict=flag("strict", strict))
-    ]
+    checked = check_inputs(judged, test, strict=flag("strict", strict))
     longest = max(lists.depth for lists in judged)
     table = _table_of_lists(longest, metric, preset, vary, kinds, budget)
-    level = judged[0].judgments.threshold
-    decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=level)
-    experiment = Experiment(
-        data=(Source("given", train="train", test="test"),),
-        systems=tuple(System(f"system {number}", run=GIVEN) for number in range(len(judged))),
-        decisions=decisions,
-        seed=seed,
-        audit=table,
-    )
+    judgments = judged[0].judgments
+    decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=judgments.threshold)
+    data = (Source("given", train="train", test="test"),)
+    systems = tuple(System(f"system {number}", run=GIVEN) for number in range(len(judged)))
+    experiment = Experiment(data=data, systems=systems, decisions=decisions, seed=seed, audit=table)
     settings = audit_settings(experiment)
     names = SetupLists([judged], []).systems
     known = given_truth(truth, names)
@@ -367,32 +342,25 @@ def audit_runs(
     enumeration = enumerate_universes(settings)
 
     def lists_of(number: int, places: UserPlaces) -> SetupLists:
-        judgments = judged[0].judgments
         lists = SetupLists([judged], [places.of("given", judgments.user_ids.ids(judgments.users))])
         condensed = enumeration.setups[number].experiment.decisions.lists == "condensed"
         return lists.with_given([True] * len(judged), condensed=condensed)
 
-    return audit_universes(enumeration, names, lists_of, known, warnings)
+    return audit_universes(enumeration, names, lists_of, known, list(map(comparison_facts.Warned, checked)))
 
 
 def _table_of_lists(
-    longest: int,
-    metric: str,
-    preset: str | None,
-    vary: Mapping[str, Any] | None,
-    kinds: Mapping[str, str] | None,
-    budget: int | None,
+    longest: int, metric: str, preset: str | None, vary: Any, kinds: Any, budget: int | None
 ) -> dict[str, Any]:
     """Return the table ``[audit]``; options of a preset that need training, or longer lists, are left out."""
     options: dict[str, Any] = {}
     if preset is not None or not vary:
-        if parse(metric).cutoff is None:
+        if (start := parse(metric).cutoff) is None:
             raise SettingError(
                 f"{metric} has no cut-off, and an audit of given lists opens it; start from one such as P@10"
             )
-        options = {"lists": ("full", "condensed"), **preset_options(preset or PRESET_OF_LISTS)}
+        options = {"lists": ("full", "condensed"), **preset_options(preset or "measuring")}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
-        start = parse(metric).cutoff
         options["cutoff"] = [cutoff for cutoff in options["cutoff"] if cutoff <= longest]
         if {*options["cutoff"], start} == {start}:  # every metric then has the cut-off of the starting point
             options |= {"cutoff": None, "metrics": [f"{name}@{start}" for name in options["metrics"]]}

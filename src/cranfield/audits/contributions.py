@@ -18,13 +18,9 @@ from cranfield.recommenders import blas_threads, in_threads
 Singles = NDArray[np.float32]
 Result = TypeVar("Result")
 
-RESAMPLES = 200
-"""Default number of times the users are resampled."""
-
-# Number of universes per matrix product: fixed, so that sums do not depend on the number of threads.
-_BLOCK = 128
-# If all users differ by the same amount, d_z is infinite, but influences need a finite number.
-_LARGEST_EFFECT = 1000.0
+RESAMPLES = 200  # default number of times the users are resampled
+_BLOCK = 128  # number of universes per matrix product: fixed, so that sums do not depend on the number of threads
+_LARGEST_EFFECT = 1000.0  # if all users differ by the same amount, d_z is infinite, but influences need a finite number
 _ROUNDING = 1e-12
 
 
@@ -35,30 +31,15 @@ class UserContributions:
     With v the value of a user, where larger is always better, the term is v for a mean, w v for a weighted mean and
     log(v + ε) for a geometric mean. The difference of two systems' terms is x, and their averages differ in the
     direction of Σ x. A user who is not in a universe has the term 0.
-
-    Parameters
-    ----------
-    values
-        Systems × universes × users, without NaN.
-    users
-        The number of users in each universe; by default all.
-    paired
-        For each universe, whether x is the difference of a user's two values with equal weights, so that tests of ranks
-        and signs apply; true by default.
-    linear
-        For each universe, whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average
-        or an average of ranks is not: its terms are only used for effect sizes, and it is left out of the joint test.
-
-    Examples
-    --------
-    >>> terms = UserContributions(np.array([[[3.0, 1.0]], [[1.0, 2.0]]]))
-    >>> terms.between(0, 1).tolist()
-    [[2.0, -1.0]]
     """
 
-    values: Singles
-    users: NDArray[np.int64] = None  # type: ignore[assignment]
+    values: Singles  # systems × universes × users, without NaN
+    users: NDArray[np.int64] = None  # type: ignore[assignment]  # the number of users in each universe; by default all
+    # For each universe, whether its average is one of the above. A median, a trimmed mean, a risk-sensitive average
+    # or an average of ranks is not: its terms are only used for effect sizes, and it is left out of the joint test.
     linear: NDArray[np.bool_] = None  # type: ignore[assignment]
+    # For each universe, whether x is the difference of a user's two values with equal weights, so that tests of ranks
+    # and signs apply; true by default.
     paired: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -80,17 +61,12 @@ class UserContributions:
 
     def between(self, first: int, second: int) -> Singles:
         """Return universes × users: x for two systems, above 0 if the first is better."""
-        x: Singles = self.values[first] - self.values[second]
-        return x
+        return self.values[first] - self.values[second]
 
 
 @dataclass(frozen=True, eq=False)
 class Leads:
-    """Which system leads in each universe, for one pair of systems, from averages and from x of `UserContributions`.
-
-    A lead is ``significant`` if p is below α and d_z has the sign of the lead: these can differ if the average is not a
-    sum over users, such as a median, since p is that of the mean difference.
-    """
+    """Which system leads in each universe, for one pair of systems, from averages and from x of `UserContributions`."""
 
     difference: Floats  # the first average minus the second, as shown
     relative: Floats  # the same divided by the second; NaN where that is 0
@@ -98,6 +74,8 @@ class Leads:
     d_z: Floats  # mean(x)/sd(x), the standardised paired difference
     p: Floats  # Student's two-sided p of mean(x)/(sd(x)/√n), not corrected for the number of universes
     lead: NDArray[np.int8]  # 1 if the first system is better, −1 if the second is, 0 if they are equal
+    # Whether p, that of the mean difference, is below α, and d_z has the sign of the lead; it may not have it if the
+    # average is not a sum over users.
     significant: NDArray[np.bool_]
 
 
@@ -124,40 +102,27 @@ def z_of(x: Singles) -> Floats:
 
 
 def effect_of(z: Floats, users: NDArray[np.int64]) -> Floats:
-    """Return d_z = mean(x)/sd(x) from z of n users: z √((n − 1)/n) / √(n − z²); 0 for a single user.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 2.0, 4.0]])
-    >>> effect_of(z_of(x), np.array([3])).round(6).item(), round(x.mean() / x.std(ddof=1), 6).item()
-    (1.527525, 1.527525)
-    """
+    """Return d_z = mean(x)/sd(x) from z of n users: z √((n − 1)/n) / √(n − z²); 0 for a single user."""
     n = np.maximum(users, 1).astype(np.float64)
     scale = np.sqrt((n - 1) / n)
     rest = np.maximum(n - z**2, (np.abs(z) * scale / _LARGEST_EFFECT) ** 2)
-    effect: Floats = z * scale / np.sqrt(np.where(rest > 0, rest, 1.0))
-    return effect
+    return z * scale / np.sqrt(np.where(rest > 0, rest, 1.0))
 
 
 def p_of(d_z: Floats, users: NDArray[np.int64]) -> Floats:
     """Return Student's two-sided p-value of d_z with n users; 1 for a single user."""
     from scipy.special import stdtr
 
-    p: Floats = np.where(users > 1, 2 * stdtr(np.maximum(users - 1, 1), -np.abs(d_z) * np.sqrt(users)), 1.0)
-    return p
+    return np.where(users > 1, 2 * stdtr(np.maximum(users - 1, 1), -np.abs(d_z) * np.sqrt(users)), 1.0)
 
 
 def critical_z(users: NDArray[np.int64], alpha: float = 0.05) -> Floats:
-    """Return the |z| from which Student's p is below α: signs do not change Σx², so it is the same for all draws.
-
-    With t the critical value of n − 1 degrees of freedom, z = t √(n/(n − 1 + t²)); infinite for a single user.
-    """
+    """Return the |z| from which Student's p is below α, t √(n/(n − 1 + t²)), the same for all draws; ∞ for one user."""
     from scipy.special import stdtrit
 
     n = np.maximum(users, 2).astype(np.float64)
     t = stdtrit(n - 1, 1 - alpha / 2)
-    critical: Floats = np.where(users > 1, t * np.sqrt(n / (n - 1 + t**2)), np.inf)
-    return critical
+    return np.where(users > 1, t * np.sqrt(n / (n - 1 + t**2)), np.inf)
 
 
 @dataclass(frozen=True, eq=False)

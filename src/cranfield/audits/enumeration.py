@@ -28,20 +28,15 @@ from cranfield.audits.universes import (
 )
 
 Cells = NDArray[np.int32]
-IsValid = Callable[[Cells], NDArray[np.bool_]]
-"""Returns which cells are possible."""
-
-Reasons = tuple[tuple[tuple[int, ...], str], ...]
-"""Combinations that are not possible, each with the reason."""
+IsValid = Callable[[Cells], NDArray[np.bool_]]  # returns which cells are possible
+Reasons = tuple[tuple[tuple[int, ...], str], ...]  # combinations that are not possible, each with the reason
 
 # With more cells or set-ups than this, a sample is drawn without enumerating all of them.
 _MOST_CELLS, _MOST_SETUPS = 2_000_000, 5_000
-# Maximum number of combinations that are tried for an option that seems to be impossible.
-_TRIED = 500
+_TRIED = 500  # maximum number of combinations that are tried for an option that seems to be impossible
 _PASSES = 60
 _TRIES, _ROUNDS = 40, 5
-# Stop when this many passes leave the cost above this share of it.
-_PATIENCE, _SETTLED = 8, 0.99
+_PATIENCE, _SETTLED = 8, 0.99  # stop when this many passes leave the cost above this share of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,29 +54,18 @@ class Enumeration:
     imbalance: float = 0.0  # of a sample: see `imbalance_of`
 
     def grid(self, digests: Sequence[str | None], reasons: Mapping[int, str]) -> tuple[Grid, list[str | None]]:
-        """Return the grid of the computed cells, and the digest of each of its universes.
-
-        Universes with the same digest, a hash of values and weights, are merged; it is None for those that failed,
-        whose reasons are given by number.
-        """
+        """Return the grid of computed cells, with equal universes merged, and their digests, None if they failed."""
         failed = np.array([digest is None for digest in digests])[self.universe]
         if failed[self.start]:
-            reason = reasons[int(self.universe[self.start])]
-            raise CranfieldError(
-                f"the starting point cannot be computed: {reason}; start with another metric or threshold"
-            )
+            reason = f"{reasons[int(self.universe[self.start])]}; start with another metric or threshold"
+            raise CranfieldError(f"the starting point cannot be computed: {reason}")
         kept = np.flatnonzero(~failed)
         number: dict[str | None, int] = {}
         universe = [number.setdefault(digests[own], len(number)) for own in self.universe[kept].tolist()]
         late = zip(self.cells[failed].tolist(), self.universe[failed].tolist())
-        grid = Grid(
-            self.settings.varied,
-            self.cells[kept],
-            np.array(universe),
-            int(np.searchsorted(kept, self.start)),
-            self.complete,
-            (*self.invalid, *((tuple(cell), reasons[own]) for cell, own in late)),
-        )
+        start = int(np.searchsorted(kept, self.start))
+        invalid = (*self.invalid, *((tuple(cell), reasons[own]) for cell, own in late))
+        grid = Grid(self.settings.varied, self.cells[kept], np.array(universe), start, self.complete, invalid)
         return grid, list(number)
 
 
@@ -163,10 +147,7 @@ class _Layer:
 
 
 def enumerate_universes(settings: AuditSettings) -> Enumeration:
-    """Combine all options: every valid cell if they fit the budget, otherwise a balanced sample of them.
-
-    Set-ups and universes are numbered in the order of the cells.
-    """
+    """Combine all options: every valid cell if they fit the budget, otherwise a balanced sample; numbered in order."""
     layers = check_options(settings)
     cells, invalid, complete, imbalance = _cells(settings, layers)
     start = int(np.flatnonzero((cells == np.array(settings.start)).all(axis=1))[0])
@@ -182,10 +163,7 @@ def enumerate_universes(settings: AuditSettings) -> Enumeration:
 
 
 def check_options(settings: AuditSettings) -> tuple[_Layer, ...]:
-    """Raise an error for a contradictory starting point, and for options that are possible in no combination.
-
-    Returns what the decisions define together: set-ups, measurements and averages.
-    """
+    """Return set-ups, measurements and averages; raise an error for a start or an option that is never possible."""
     layers: tuple[_Layer, ...] = (
         _Layer(settings, of_setup(settings), setup_of),
         _Layer(settings, MEASURED, measurement_of),

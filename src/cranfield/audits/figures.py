@@ -22,12 +22,9 @@ from cranfield.facts import audit as audit_facts
 if TYPE_CHECKING:
     from cranfield.audits.result import Audit
 
-# With more cells, the curve shows this many of them, evenly spaced: more could not be distinguished.
-_MOST_CELLS = 400
-# With more systems, figures show the best ones.
-_MOST_SYSTEMS = 40
-# With more ranks, the legend shows the first and the last.
-_MOST_SHADES = 10
+_MOST_CELLS = 400  # with more cells, the curve shows this many of them, evenly spaced: more could not be distinguished
+_MOST_SYSTEMS = 40  # with more systems, figures show the best ones
+_MOST_SHADES = 10  # with more ranks, the legend shows the first and the last
 # The axis of names at the left of a row.
 _NAMES = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelPadding": 5}
 
@@ -35,10 +32,7 @@ _SYMBOLS: Mapping[str, Any] = {"symbolOpacity": 1, "symbolType": "circle", "symb
 
 
 def curve(audit: Audit, *, first: str | None = None, second: str | None = None, style: Style = "screen") -> Any:
-    """Return the specification curve: d_z of the cells in ascending order, and the options of each cell below.
-
-    Significant cells are in the colour of the system that leads; the starting point is a diamond.
-    """
+    """Return the specification curve: d_z of the cells in ascending order, and the options of each cell below."""
     alt, own = altair(), look(style)
     view = PairView.of(audit, first, second)
     effects, matrix = _curve_frames(audit, view)
@@ -136,22 +130,14 @@ def option_rows(audit: Audit, view: PairView) -> pl.DataFrame:
     """Return one row per option of the decisions: the share of its cells in which each system leads."""
     grid = audit.grid
     lead, better = view.lead[grid.universe], view.better[grid.universe]
-    rows: list[dict[str, Any]] = []
+    rows = []
     for decision, option, mask in grid.by_option():
         if decision.kind == "chance" or not mask.any():
             continue
         weights = grid.weights[mask] / grid.weights[mask].sum()
-        rows.append(
-            {
-                "option": f"{decision.name}: {option}",
-                "leads": float(weights @ (lead[mask] > 0)),
-                "trails": float(weights @ (lead[mask] < 0)),
-                "significant": float(weights @ (better[mask] != 0)),
-                "cells": int(mask.sum()),
-                "start": bool(mask[grid.start]),
-            }
-        )
-    return pl.DataFrame(rows, schema=_OPTION_KINDS)
+        shares = (float(weights @ own[mask]) for own in (lead > 0, lead < 0, better != 0))
+        rows.append((f"{decision.name}: {option}", *shares, int(mask.sum()), bool(mask[grid.start])))
+    return pl.DataFrame(rows, schema=_OPTION_KINDS, orient="row")
 
 
 _OPTION_KINDS = {
@@ -169,20 +155,13 @@ def influence(
     kept = [row for row in PairView.of(audit, first, second).pair.influence if row["answer"] == answer]
     singles = [row for row in kept if row["with_decision"] is None]
     decided = sorted((row for row in singles if row["kind"] != "chance"), key=lambda row: -row["shapley"])
-    columns = ("decision", "kind", "shapley", "main", "total", "lower", "upper")
+    shares = {"shapley": "share", "main": "alone", "total": "with all interactions", "lower": "from", "upper": "to"}
+    columns = ("decision", "kind", *shares)
     kinds = {name: pl.String if name in ("decision", "kind") else pl.Float64 for name in columns}
     rows = pl.DataFrame([{name: row[name] for name in columns} for row in decided], schema=kinds)
     names = [row["decision"] for row in decided]
     variance = "d_z" if answer == "d_z" else "the sign of the lead"
-    tooltip = tips(
-        decision="decision",
-        kind="kind",
-        shapley=("share", ".1%"),
-        main=("alone", ".1%"),
-        total=("with all interactions", ".1%"),
-        lower=("from", ".1%"),
-        upper=("to", ".1%"),
-    )
+    tooltip = tips(decision="decision", kind="kind", **{name: (title, ".1%") for name, title in shares.items()})
     axis = alt.Axis(format=".0%", grid=True, tickCount=5)
     x = alt.X("shapley:Q", title=f"share of the variance of {variance}", axis=axis, scale=alt.Scale(domainMin=0))
     base = alt.Chart(data_of(rows)).encode(y=alt.Y("decision:N", title=None, sort=names, axis=alt.Axis(**_NAMES)))
@@ -194,11 +173,8 @@ def influence(
         label = f"noise floor: chance has {audit_facts.share_text(sum(chance))}"
         floor = alt.Chart(data_of([{"floor": sum(chance), "label": label}]))
         layers.append(floor.mark_rule(color=WARN, strokeDash=[4, 3], strokeWidth=1.5).encode(x="floor:Q"))
-        layers.append(
-            floor.mark_text(color=WARN, align="left", dx=4, y=-7, fontSize=own["size"] - 1).encode(
-                x="floor:Q", text="label:N"
-            )
-        )
+        words = floor.mark_text(color=WARN, align="left", dx=4, y=-7, fontSize=own["size"] - 1)
+        layers.append(words.encode(x="floor:Q", text="label:N"))
     return themed(alt.layer(*layers).properties(width=own["width"], height={"step": own["step"]}), style)
 
 

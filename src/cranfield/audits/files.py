@@ -24,15 +24,11 @@ from cranfield.facts import audit as audit_facts
 if TYPE_CHECKING:
     from cranfield.audits.result import Audit
 
-FORMAT = 2
-"""Version of the layout of ``audit.json``; files with any other number are refused."""
+FORMAT = 2  # version of the layout of ``audit.json``; files with any other number are refused
 
 
 def save_audit(audit: Audit, folder: Path) -> list[Path]:
-    """Write an audit as `Audit.save` says, and return the files.
-
-    ``audit.json`` is written last: if it exists, the others are complete.
-    """
+    """Write an audit as `Audit.save` says; ``audit.json`` comes last: if it exists, the others are complete."""
     universes, answers = folder / "universes.parquet", folder / "audit.json"
     further = {"significance": audit.significance(), "truth": audit.truth(), "advice": audit.advice()}
     tables = {"influence": audit.influence(), "flips": audit.flips()}

@@ -20,10 +20,8 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.])")
 _READS = {"train": "train share"}
 # The name in front of a number: a parameter, with the comma before it, or the sign of a cut-off.
 _NAMED = re.compile(r"(?:,\s*)?\w+=$|@$")
-# With more options than this, only single options are used as sets: there would be too many sets.
-_MOST_OPTIONS = 5
-# A condition must improve the accuracy by at least this share of the cells.
-_WORTH_A_CONDITION = 0.01
+_MOST_OPTIONS = 5  # with more options than this, only single options are used as sets: there would be too many sets
+_WORTH_A_CONDITION = 0.01  # a condition must improve the accuracy by at least this share of the cells
 _EQUAL = 1e-9
 
 
@@ -47,16 +45,9 @@ def _flip(grid: Grid, leads: Leads, changed: tuple[int, ...], cell: int) -> audi
         before, after = (decision.options[number] for number in grid.cells[[grid.start, cell], place])
         swaps.append(audit_facts.Swap(decision.name, decision.kind, before, after))
     lead, significant = int(leads.lead[universe]), bool(leads.significant[universe])
-    numbers = {name: float(getattr(leads, name)[universe]) for name in ("difference", "d_z", "p")}
-    return audit_facts.Flip(
-        tuple(swaps),
-        cell,
-        lead,
-        **numbers,
-        significant=significant,
-        turns_winner=bool(lead * leads.lead[start] < 0),
-        turns_significance=bool(significant != leads.significant[start]),
-    )
+    difference, d_z, p = (float(values[universe]) for values in (leads.difference, leads.d_z, leads.p))
+    turns = bool(lead * leads.lead[start] < 0), bool(significant != leads.significant[start])
+    return audit_facts.Flip(tuple(swaps), cell, lead, difference, d_z, p, significant, *turns)
 
 
 @dataclass(frozen=True)
@@ -156,8 +147,7 @@ def _among(decision: str, names: Sequence[str]) -> str:
     return f"{decision} {names[0]}" if len(names) == 1 else f"{decision} one of {listed(list(names))}"
 
 
-Conditions = tuple[tuple[Condition, bool], ...]
-"""Conditions, and whether each holds."""
+Conditions = tuple[tuple[Condition, bool], ...]  # conditions, and whether each holds
 
 Tree = tuple[tuple[Conditions, int], ...]
 """The leaves of a tree: the way to each, and the sign of the lead that it predicts."""
@@ -165,15 +155,11 @@ Tree = tuple[tuple[Conditions, int], ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """A tree that predicts which system leads in a cell, by its leaves.
-
-    ``accuracy`` is the weighted share of the cells for which it is right; it is never right for equal systems.
-    ``majority`` is the same for always naming the system that leads more often.
-    """
+    """A tree that predicts which system leads in a cell, by its leaves."""
 
     tree: Tree
-    accuracy: float
-    majority: float
+    accuracy: float  # the weighted share of the cells for which it is right; it is never right for equal systems
+    majority: float  # the same for always naming the system that leads more often
 
     @property
     def n_conditions(self) -> int:
@@ -237,8 +223,7 @@ class _Search:
         """Return regions × conditions: the score of a single fork in each region."""
         weighted = regions * self.balance
         inside = weighted @ self.columns
-        scores: NDArray[np.float64] = np.abs(inside) + np.abs(weighted.sum(axis=1)[:, None] - inside)
-        return scores
+        return np.abs(inside) + np.abs(weighted.sum(axis=1)[:, None] - inside)
 
     def _single(self, region: NDArray[np.bool_]) -> tuple[int, Scored, Scored]:
         place = _first_best(self._scores(region[None])[0])
@@ -260,8 +245,7 @@ class _Search:
         """Return sides × conditions: the best score of a condition with another fork on that side."""
         parts, totals = self._sides(region)
         scores = np.stack([self._scores(side).max(axis=1) for side in parts])
-        best: NDArray[np.float64] = scores + np.abs(totals[::-1])
-        return best
+        return scores + np.abs(totals[::-1])
 
     def _two(self, region: NDArray[np.bool_]) -> Scored:
         side, place = divmod(_first_best(self._two_scores(region).ravel()), len(self.conditions))

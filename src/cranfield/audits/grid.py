@@ -25,35 +25,17 @@ KINDS: tuple[OptionKind, ...] = get_args(OptionKind)
 
 @dataclass(frozen=True)
 class VariedDecision:
-    """A decision that an audit varies.
+    """A decision that an audit varies."""
 
-    Parameters
-    ----------
-    name
-        The decision: ``"split"``.
-    kind
-        ``"equivalent"``, ``"question"`` or ``"chance"`` (`OptionKind`).
-    options
-        Its options as text: ``("random(train=0.5)", "random(train=0.8)")``.
-    weights
-        The weight of each option in shares; equal by default. Their sum does not matter.
-    values, start
-        The options as values, and the index of the experiment's own one; not known for an audit that was read.
-    invalid
-        Options that the experiment file declares invalid, each with the reason; they are not among the options.
-
-    Examples
-    --------
-    >>> VariedDecision("cutoff", "equivalent", ("5", "10"), (1.0, 3.0)).shares.tolist()
-    [0.25, 0.75]
-    """
-
-    name: str
-    kind: OptionKind
-    options: tuple[str, ...]
+    name: str  # the decision: ``"split"``
+    kind: OptionKind  # ``"equivalent"``, ``"question"`` or ``"chance"`` (`OptionKind`)
+    options: tuple[str, ...]  # its options as text: ``("random(train=0.5)", "random(train=0.8)")``
+    # The weight of each option in shares; equal by default. Their sum does not matter.
     weights: tuple[float, ...] | None = None
+    # The options as values, and the index of the experiment's own one; not known for an audit that was read.
     values: tuple[Any, ...] = ()
     start: int = 0
+    # Options that the experiment file declares invalid, each with the reason; they are not among the options.
     invalid: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,29 +57,12 @@ class VariedDecision:
     def shares(self) -> Floats:
         """The weight of each option; they sum to 1."""
         weights = np.array(self.weights or [1.0] * len(self.options), dtype=np.float64)
-        shares: Floats = weights / weights.sum()
-        return shares
+        return weights / weights.sum()
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
     """The cells of an audit; each has one option of every varied decision.
-
-    Parameters
-    ----------
-    varied
-        The decisions.
-    cells
-        Cells × decisions: the index of the option. All cells are valid and distinct.
-    universe
-        For each cell, the index of its universe, from 0 without gaps. Cells with the same values and weights share a
-        universe, which is computed once.
-    start
-        The cell of the starting point: the experiment as its file states it.
-    complete
-        Whether all valid cells are included; False for a sample of them.
-    invalid
-        The combinations that cannot be computed, as option indices, each with the reason.
 
     Examples
     --------
@@ -110,10 +75,13 @@ class Grid:
     """
 
     varied: tuple[VariedDecision, ...]
-    cells: NDArray[np.int32]
+    cells: NDArray[np.int32]  # cells × decisions: the index of the option. All cells are valid and distinct
+    # For each cell, the index of its universe, from 0 without gaps. Cells with the same values and weights share a
+    # universe, which is computed once.
     universe: NDArray[np.integer[Any]]
-    start: int = 0
-    complete: bool = True
+    start: int = 0  # the cell of the starting point: the experiment as its file states it
+    complete: bool = True  # whether all valid cells are included; False for a sample of them
+    # The combinations that cannot be computed, as option indices, each with the reason.
     invalid: tuple[tuple[tuple[int, ...], str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -174,14 +142,12 @@ class Grid:
         weights = np.ones(self.n_cells)
         for place, decision in enumerate(self.varied):
             weights *= decision.shares[self.cells[:, place]]
-        normalised: Floats = weights / weights.sum()
-        return normalised
+        return weights / weights.sum()
 
     def universe_weights(self, mask: NDArray[np.bool_]) -> Floats:
         """Return, for each universe, the weight of its cells in ``mask``; the weights sum to 1."""
         weights = np.bincount(self.universe[mask], weights=self.weights[mask], minlength=self.n_universes)
-        normalised: Floats = weights / weights.sum()
-        return normalised
+        return weights / weights.sum()
 
     def of_kind(self, *kinds: OptionKind) -> list[int]:
         """Return the indices of the decisions of some kinds."""

@@ -29,11 +29,8 @@ from cranfield.audits.contributions import Leads, Resampled, interval
 from cranfield.audits.grid import Floats, Grid
 from cranfield.recommenders import blas_threads
 
-ANSWERS = ("d_z", "sign")
-"""The answers whose variance is decomposed by decision."""
-
-# 2^n sets of decisions are enumerated if the grid is not a product.
-_MOST_DECISIONS = 16
+ANSWERS = ("d_z", "sign")  # the answers whose variance is decomposed by decision
+_MOST_DECISIONS = 16  # 2^n sets of decisions are enumerated if the grid is not a product
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +89,7 @@ def _basis(weights: Floats) -> Floats:
     start = np.column_stack([roots, np.eye(len(roots))[:, 1:]])
     vectors = np.linalg.qr(start)[0]
     vectors[:, 0] = roots
-    basis: Floats = roots[:, None] * vectors
-    return basis
+    return roots[:, None] * vectors
 
 
 def _anova(grid: Grid, answers: Floats) -> Influence:
@@ -105,15 +101,10 @@ def _anova(grid: Grid, answers: Floats) -> Influence:
     # A variance that is only rounding counts as 0.
     variance = _without_rounding(components.sum(axis=1), answers)
     pairs = {(i, j): _shares(components[:, (1 << i) | (1 << j)], variance) for i, j in combinations(range(n), 2)}
-    return Influence(
-        "anova",
-        variance,
-        _shares(components[:, [1 << place for place in range(n)]], variance),
-        _shares(components @ holds, variance),
-        _shares(components @ (holds / size[:, None]), variance),
-        pairs,
-        np.zeros(len(answers)),
-    )
+    main = components[:, [1 << place for place in range(n)]]
+    parts = (main, components @ holds, components @ (holds / size[:, None]))
+    main, total, shapley = (_shares(part, variance) for part in parts)
+    return Influence("anova", variance, main, total, shapley, pairs, np.zeros(len(answers)))
 
 
 def _without_rounding(variance: Floats, answers: Floats) -> Floats:
@@ -152,8 +143,7 @@ def _explained(grid: Grid, answers: Floats, places: list[int]) -> Floats:
     averaging = csr_array((grid.weights / weights[group], (group, np.arange(len(group)))))
     means = averaging @ answers.T
     centred = means - weights @ means
-    explained: Floats = weights @ np.square(centred)
-    return explained
+    return weights @ np.square(centred)
 
 
 def _least_squares(grid: Grid, answers: Floats) -> Influence:
@@ -181,23 +171,14 @@ def _least_squares(grid: Grid, answers: Floats) -> Influence:
     shares = {places: _shares(component, variance) for places, component in components.items()}
     nothing = np.zeros(len(answers))
     main = np.column_stack([shares[place,] for place in range(n)])
-    crossed_shares = {places: share for places, share in shares.items() if len(places) == 2}
-    with_pairs = np.column_stack(
-        [sum((share for places, share in crossed_shares.items() if place in places), nothing) for place in range(n)]
-    )
-    error = np.array(
-        [np.sqrt(sum(errors[places] / len(places) ** 2 for places in errors if place in places)) for place in range(n)]
-    )
-    return Influence(
-        "least squares",
-        variance,
-        main,
-        main + with_pairs,
-        main + with_pairs / 2,
-        {(places[0], places[1]): share for places, share in crossed_shares.items()},
-        1 - sum(shares.values(), nothing) if variance[0] > 0 else nothing,
-        _shares(error, np.full(n, variance[0])),
-    )
+    pairs = {(places[0], places[1]): share for places, share in shares.items() if len(places) == 2}
+    with_pairs, error = np.zeros(main.shape), np.zeros(n)
+    for place in range(n):
+        with_pairs[:, place] = sum((share for places, share in pairs.items() if place in places), nothing)
+        error[place] = np.sqrt(sum(errors[places] / len(places) ** 2 for places in errors if place in places))
+    rest = 1 - sum(shares.values(), nothing) if variance[0] > 0 else nothing
+    sums = (main, main + with_pairs, main + with_pairs / 2)
+    return Influence("least squares", variance, *sums, pairs, rest, _shares(error, np.full(n, variance[0])))
 
 
 def _fitted(

@@ -38,22 +38,17 @@ from cranfield.audits.grid import Floats, Grid
 from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import blas_threads, in_threads
 
-DRAWS = 10_000
-"""Default number of draws of signs, and of users."""
+DRAWS = 10_000  # default number of draws of signs, and of users
 
 STATISTICS = ("median", "net", "either", "largest")
 CHANCES = tuple(f"{what} of {over}" for over in ("cells", "universes") for what in ("leads", "significantly", "either"))
 
-# A block of draws is one matrix product on one thread, so the sums do not depend on the number of threads.
-_BLOCK = 250
-# Rounding error of a statistic: a draw this close to the observed value counts as equal.
-_ROUNDING = 1e-5
+_BLOCK = 250  # a block of draws is one matrix product on one thread, so the sums do not depend on the number of threads
+_ROUNDING = 1e-5  # rounding error of a statistic: a draw this close to the observed value counts as equal
 # If fewer users differ, all of them can be missing from a draw of users, and the largest z would depend on them.
 _FEWEST_USERS = 30
-# More users than this are drawn in groups: drawing each would take longer without a visible effect.
-_GROUPS = 1500
-# Maximum number of pairs of cells that differ by chance: more would add no information.
-_MOST_PAIRS = 2000
+_GROUPS = 1500  # more users than this are drawn in groups: drawing each would take longer without a visible effect
+_MOST_PAIRS = 2000  # maximum number of pairs of cells that differ by chance: more would add no information
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +109,7 @@ def joint_tests(
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[audit_facts.JointTest]:
-    """Test the universes of each question jointly; x is universes × users, and all questions use the same draws.
-
-    With ``spread``, a number of at least 1 per universe, the observed z divided by it are tested as well.
-    """
+    """Test the universes of each question jointly, by the same draws; with ``spread``, also the z divided by it."""
     squares = np.einsum("uv,uv->u", x, x, dtype=np.float64)
     unit = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(x)), where=squares > 0).astype(np.float32)
     scaled = np.multiply(x, unit[:, None])
@@ -143,18 +135,18 @@ def joint_tests(
     for place, own in enumerate(measures):
         signs, shares, resampled = (np.concatenate(parts)[:draws] for parts in zip(*(each[place] for each in blocks)))
         often = np.sort(shares, axis=0)[-max(1, int(0.05 * len(shares)))]
-        widened = None if spread is None else (z / spread).astype(np.float32)
-        tests.append(
-            audit_facts.JointTest(
-                len(own.critical),
-                len(signs),
-                _named(own.statistics(z)[0]),
-                _named(_p_values(own.statistics(z)[0], signs, resampled)),
-                None if widened is None else _named(_p_values(own.statistics(widened)[0], signs, resampled)),
-                _named(signs.mean(axis=0)),
-                dict(zip(CHANCES, np.minimum(often, 1.0).tolist())),
-            )
+        observed, retrained = own.statistics(z)[0], None
+        if spread is not None:
+            wider = own.statistics((z / spread).astype(np.float32))[0]
+            retrained = _named(_p_values(wider, signs, resampled))
+        values = (
+            _named(observed),
+            _named(_p_values(observed, signs, resampled)),
+            retrained,
+            _named(signs.mean(axis=0)),
         )
+        chances = dict(zip(CHANCES, np.minimum(often, 1.0).tolist()))
+        tests.append(audit_facts.JointTest(len(own.critical), len(signs), *values, chances))
     return tests
 
 
@@ -232,8 +224,7 @@ class _Measures:
 def _medians(z: Singles) -> Singles:
     """Return the median of each row, three times as fast as `numpy.median`."""
     middle = [(z.shape[1] - 1) // 2, z.shape[1] // 2]
-    medians: Singles = np.partition(z, middle, axis=1)[:, middle].mean(axis=1)
-    return medians
+    return np.partition(z, middle, axis=1)[:, middle].mean(axis=1)
 
 
 def _p_values(observed: Floats, *drawn: Floats) -> Floats:
@@ -245,8 +236,7 @@ def _p_values(observed: Floats, *drawn: Floats) -> Floats:
         above = draws[:, either] > observed[either] * (1 + _ROUNDING)
         reached[:, either] &= above | reached[:, -1]
         counts.append(reached.sum(axis=0))
-    p: Floats = (1 + np.max(counts, axis=0)) / (1 + len(drawn[0]))
-    return p
+    return (1 + np.max(counts, axis=0)) / (1 + len(drawn[0]))
 
 
 def _named(values: Floats) -> dict[str, float]:
@@ -306,10 +296,7 @@ def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats
 
 
 def turned_by_chance(grid: Grid, lead: NDArray[np.int8]) -> float | None:
-    """Return the share of set-ups in which each system leads under some chance option; None without chance options.
-
-    ``lead`` is the sign of the lead in each cell.
-    """
+    """Return the share of set-ups in which each system leads in some cell (of these leads); None without chance."""
     if not grid.has_chance:
         return None
     both = [np.bincount(grid.setups, weights=lead == sign) > 0 for sign in (1, -1)]

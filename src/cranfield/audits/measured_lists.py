@@ -32,10 +32,7 @@ _UNDEFINED = "the metric is undefined for every user: no test rating is relevant
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is measured on the lists of a set-up: a metric, the lowest relevant rating, the value of unjudged items.
-
-    Without a threshold, that of the lists is used, which follows from their ratings.
-    """
+    """What is measured on the lists of a set-up; without a threshold, by that which follows from their ratings."""
 
     metric: str
     threshold: float | None
@@ -119,8 +116,7 @@ class SetupLists:
             judged = judged.cut(self.length)
         if unjudged == "relevant" and metric.definition.bounds:
             return bounds(metric, judged)[1]
-        values: Floats = metric(judged)
-        return values
+        return metric(judged)
 
     @cached_property
     def covered(self) -> NDArray[np.bool_]:
@@ -139,8 +135,7 @@ class SetupLists:
     def trained(self) -> Floats:
         """The number of training ratings of each list's user, divided by the number of the user's lists."""
         counts = np.concatenate([_training_counts(part[0]) for part in self.parts])
-        shared: Floats = counts / np.bincount(self.unit)[self.unit]
-        return shared
+        return counts / np.bincount(self.unit)[self.unit]
 
     def by_user(self, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """Return systems × users: the mean of each user's values under weights of lists, and the sum of weights."""
@@ -173,18 +168,14 @@ def _check_length(parts: Sequence[Judged], served: NDArray[np.bool_], cutoff: in
 
 
 def _too_short(judged: Judged, cutoff: int | None) -> NDArray[np.bool_]:
-    """Return which condensed lists neither reach a cut-off nor contain every test item that can be scored.
-
-    A test item can be scored if it has a training rating; if the training ratings are not known, all of them can.
-    """
+    """Return which condensed lists neither reach a cut-off nor contain every test item with a training rating."""
     judgments, train = judged.judgments, judged.context.train
     wanted = judgments.n_judged
     if train is not None:
         known = train.item_ids.codes(judgments.item_ids.ids(np.arange(len(judgments.item_ids))))
         trained = np.append(train.item_counts > 0, False)[known]
         wanted = np.bincount(judgments.lists, trained[judgments.items], judgments.n_lists).astype(np.int64)
-    short: NDArray[np.bool_] = judged.lengths < (wanted if cutoff is None else np.minimum(wanted, cutoff))
-    return short
+    return judged.lengths < (wanted if cutoff is None else np.minimum(wanted, cutoff))
 
 
 def _training_counts(judged: Judged) -> Floats:
@@ -192,8 +183,7 @@ def _training_counts(judged: Judged) -> Floats:
     if train is None:
         raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
     codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
-    counts: Floats = np.append(train.user_counts, 0)[codes].astype(np.float64)
-    return counts
+    return np.append(train.user_counts, 0)[codes].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,15 +207,16 @@ class MeasuredLists:
         kind, lists = averaging.kind, self.lists
         if kind.of_all is not None:
             return self._of_all(averaging)
-        values, kept, digest = self._counted(averaging.undefined == "zero" and self.zero_if_undefined)
+        values, kept, digest = self._counted(self._scores.counts_zero(0, averaging.undefined))
         own = self._weights(kind)
         if lists.windows is not None and not kind.is_of_groups:
             raise SettingError(
                 f"each window of time is averaged, then all together, and average='{kind}' is not a mean; use "
                 "average='mean' or 'weighted'"
             )
-        if averaging.coverage == "reduced":
-            kept = kept & lists.covered.all(axis=0)
+        if averaging.groups == "equal" and lists.groups is None:
+            raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
+        kept = kept & self._scores.lists_that_count(averaging)
         if averaging.groups == "equal" or lists.windows is not None:
             return self._over_groups(averaging, values, kept, own)
         per_user, counts = lists.by_user(values, np.broadcast_to(kept, values.shape).astype(np.float64))
@@ -242,19 +233,7 @@ class MeasuredLists:
         The TRisk of a system that never differs from the baseline, such as the baseline itself, is 0: there is nothing
         to win or to lose. If the average is undefined for another system, the universe cannot be computed.
         """
-        lists, kind, n_lists = self.lists, averaging.kind, self.values.shape[1]
-        scores = Scores(
-            lists.systems,
-            ("value",),
-            self.values[:, None],
-            lists.covered,
-            np.arange(n_lists, dtype=np.int32),
-            Vocabulary.of(np.arange(n_lists)),
-            np.ones(n_lists, dtype=np.int64),
-            np.ones(n_lists, dtype=np.int64),
-            (self.lower_is_better,),
-            zero_if_undefined=(self.zero_if_undefined,),
-        )
+        lists, kind, scores = self.lists, averaging.kind, self._scores
         on_scale = averaging.taken_of(scores)
         if on_scale.overall is not None:
             whole = on_scale.overall[:, 0].copy()
@@ -272,12 +251,19 @@ class MeasuredLists:
         inside = ~np.isnan(values)
         if not inside.any():
             raise SettingError(_UNDEFINED)
-        inside = inside & inside.all(axis=0)
-        if averaging.coverage == "reduced":
-            inside = inside & lists.covered.all(axis=0)
+        inside = inside & inside.all(axis=0) & scores.lists_that_count(averaging)
         per_user, counts = lists.by_user(np.nan_to_num(values), inside.astype(np.float64))
         weights = np.ones(len(lists.places))
         return averaged(lists.places, per_user, weights, counts[0] > 0, kind, on_scale.lower_is_better[0])
+
+    @cached_property
+    def _scores(self) -> Scores:
+        """The values of each list as scores, which decide what counts."""
+        lists, n_lists = self.lists, self.values.shape[1]
+        users, ids = np.arange(n_lists, dtype=np.int32), Vocabulary.of(np.arange(n_lists))
+        ones, lower, zero = np.ones(n_lists, dtype=np.int64), (self.lower_is_better,), (self.zero_if_undefined,)
+        of_lists = (self.values[:, None], lists.covered, users, ids, ones, ones, lower)
+        return Scores(lists.systems, ("value",), *of_lists, zero_if_undefined=zero, groups=lists.groups)
 
     def _counted(self, as_zero: bool) -> tuple[Floats, NDArray[np.bool_], bytes]:
         """Return the values without NaN, which lists count, and a hash of both."""
@@ -303,9 +289,7 @@ class MeasuredLists:
     ) -> Averaged:
         """Average within each group of lists, then over the groups: a weighted mean over users (`over_groups`)."""
         groups = self.lists.groups
-        if groups is None:
-            raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
-        kept = kept & (groups >= 0)
+        assert groups is not None
         if not kept.any():
             raise SettingError("no user has a value that counts")
         weights = None if own is None else own[kept]
@@ -347,37 +331,21 @@ def averaged(
     even = bool((weights[counts] == weights[counts][0]).all())
     digest = digest or _hash(values.tobytes())
     scaled = on_linear_scale(values, kind) * (-1.0 if lower_is_better else 1.0)
-    name = kind.spelling.name
-    return Averaged(
-        places,
-        averages,
-        (weights * counts * scaled).astype(np.float32),
-        int(np.count_nonzero(counts)),
-        even,
-        name in LINEAR,
-        lower_is_better,
-        _digest(
-            digest,
-            places.tobytes(),
-            counts.tobytes(),
-            b"" if even else (weights / weights[counts].sum()).tobytes(),
-            ("mean" if name in ("mean", "weighted") else str(kind)).encode(),
-            bytes([lower_is_better]),
-        ),
-    )
+    name, terms = kind.spelling.name, (weights * counts * scaled).astype(np.float32)
+    shares = b"" if even else (weights / weights[counts].sum()).tobytes()
+    mean = ("mean" if name in ("mean", "weighted") else str(kind)).encode()
+    own = _digest(digest, places.tobytes(), counts.tobytes(), shares, mean, bytes([lower_is_better]))
+    users = int(np.count_nonzero(counts))
+    return Averaged(places, averages, terms, users, even, name in LINEAR, lower_is_better, own)
 
 
 def on_linear_scale(values: Floats, kind: Average) -> Floats:
-    """Return values on the scale on which their average is a sum over users: logarithms for a geometric mean.
-
-    ``trec_eval``: log max(x, ε). ``adjusted``: log(x + ε).
-    """
+    """Return logarithms for a geometric mean, log max(x, ε) or ``adjusted`` log(x + ε); other values do not change."""
     if kind.spelling.name != "geometric":
         return values
     settings = dict(kind.spelling.parameters)
     epsilon = float(settings.get("epsilon", 1e-5))
-    logarithms: Floats = np.log(values + epsilon if settings.get("form") == "adjusted" else np.maximum(values, epsilon))
-    return logarithms
+    return np.log(values + epsilon if settings.get("form") == "adjusted" else np.maximum(values, epsilon))
 
 
 def _digest(*parts: bytes) -> str:

@@ -22,8 +22,7 @@ from cranfield.measures import Average
 from cranfield.metrics import GAINS, METRICS, Definition, known_metrics, spelled_metric
 from cranfield.recommenders import recommender, system_among
 
-Vary = Mapping[str, tuple[Any, ...]]
-"""The options of each opened decision."""
+Vary = Mapping[str, tuple[Any, ...]]  # the options of each opened decision
 
 GEOMETRIC = "geometric(form=adjusted, epsilon=0.01)"
 
@@ -63,14 +62,9 @@ def preset_options(name: Any) -> Vary:
     return PRESETS[check.one_of("preset", name, PRESETS)]
 
 
-FEWEST_SEEDS = 5
-"""Minimum number of options of a decision of chance; fewer say little about the noise."""
-
-SYSTEMS = "systems."
-"""Prefix of the name of a system's parameter, as in ``systems.kNN.k``."""
-
-GIVEN = "given"
-"""Placeholder for the file of lists that are given directly, without the names of their systems."""
+FEWEST_SEEDS = 5  # minimum number of options of a decision of chance; fewer say little about the noise
+SYSTEMS = "systems."  # prefix of the name of a system's parameter, as in ``systems.kNN.k``
+GIVEN = "given"  # placeholder for the file of lists that are given directly, without the names of their systems
 
 _SIGNIFICANCE = "it changes only what is significant, which an audit tests in its own way; set it in [decisions]"
 _CLOSED: Mapping[str, str] = {
@@ -83,7 +77,18 @@ _CLOSED: Mapping[str, str] = {
 """Decisions that an audit does not open, with the reason."""
 
 # Other ways to ask the same question; all other decisions of an experiment ask a different one.
-_EQUIVALENT = ("draws", "threshold", "calibration", "undefined", "average", "groups", *OF_TESTS)
+_EQUIVALENT = (
+    "validation",
+    "validation_windows",
+    "refit",
+    "draws",
+    "threshold",
+    "calibration",
+    "undefined",
+    "average",
+    "groups",
+    *OF_TESTS,
+)
 
 OptionCheck = Callable[[Experiment, Any], Any]
 
@@ -255,11 +260,7 @@ def metric_at(base: str, cutoff: int | None, gain: str | None) -> str:
 
 
 def metric_definition(spelling: str) -> Definition:
-    """Return the definition of the metric in a spelling, with or without a cut-off.
-
-    A plan does not import the user's code, so it takes the usual properties for those of such a metric.
-    """
+    """Return the definition of a metric; a plan does not import the user's code, and takes the usual properties."""
     known_metrics()
     name = parse(spelling).name
-    definition: Definition = METRICS.find(name) if may_be_called(spelling) else Definition(name, lambda _: None)
-    return definition
+    return METRICS.find(name) if may_be_called(spelling) else Definition(name, lambda _: None)

@@ -52,10 +52,7 @@ def lead_shares(
     alpha: float,
     joint: audit_facts.JointTest | None,
 ) -> list[audit_facts.LeadShare]:
-    """Return all shares of one pair of systems in a question, with what chance gives.
-
-    Intervals and chance are over the tested universes; without any, intervals are NaN and chance is None.
-    """
+    """Return all shares of a pair in a question; without tested universes, intervals are NaN and chance is None."""
     observed = _events(leads.lead[question.universes], leads.significant[question.universes])
     tested, events = question.tested, {}
     if tested is not None:
@@ -91,26 +88,25 @@ def effect_quantiles(d_z: Floats, question: Question) -> dict[float, float]:
     return dict(zip(QUANTILES, own[order][places].tolist()))
 
 
-def ranks_of(averages: Floats) -> NDArray[np.int64]:
+_SINGLE = 1e-5  # the rounding of averages that are made of single precision
+
+
+def ranks_of(averages: Floats, rounding: float = 1e-12) -> NDArray[np.int64]:
     """Return the rank of each system (first axis): 1 plus the number of better systems; equal systems share a rank.
 
-    Examples
-    --------
-    >>> ranks_of(np.array([[0.3], [0.5], [0.3]])).ravel().tolist()
-    [2, 1, 2]
+    Averages are equal if they differ by less than ``rounding`` times the largest, as sums in another order may.
     """
     ranks = np.ones(averages.shape, dtype=np.int64)
+    equal = rounding * np.abs(averages).max(axis=0, initial=0)
     for place, own in enumerate(averages):
-        ranks[place] += (averages > own).sum(axis=0)
+        ranks[place] += (averages > own + equal).sum(axis=0)
     return ranks
 
 
 def rank_shares(systems: Sequence[str], averages: Floats, drawn: Floats, question: Question) -> list[dict[str, Any]]:
-    """Return one row per system and rank: the share of the cells, with its interval over resampled users.
-
-    ``averages`` is systems × universes and ``drawn`` systems × resamples × universes; larger is better.
-    """
-    observed, resampled_ranks = ranks_of(averages[:, question.universes]), ranks_of(drawn[..., question.universes])
+    """Return one row per system and rank: its share of the cells, with an interval over the ``drawn`` averages."""
+    observed = ranks_of(averages[:, question.universes])
+    resampled_ranks = ranks_of(drawn[..., question.universes], _SINGLE)
     rows = []
     for system, own, ranks in zip(systems, observed, resampled_ranks):
         for rank in range(1, len(systems) + 1):
@@ -220,8 +216,7 @@ class PairView:
     @property
     def lead(self) -> NDArray[np.int8]:
         """For each universe, 1 if the first system leads, −1 if the second does, 0 if they are equal."""
-        lead: NDArray[np.int8] = (self.sign * self.pair.leads.lead).astype(np.int8)
-        return lead
+        return (self.sign * self.pair.leads.lead).astype(np.int8)
 
     @property
     def d_z(self) -> Floats:

@@ -28,8 +28,7 @@ from cranfield.experiments import DECISIONS, Experiment
 from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import recommender
 
-BUDGET = 5_000
-"""Default for the maximum number of universes to compute."""
+BUDGET = 5_000  # default for the maximum number of universes to compute
 
 _SEEDS = ("split_seed", "training_seed")
 
@@ -56,11 +55,7 @@ class AuditSettings:
 
 
 def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0, 5.0)) -> AuditSettings:
-    """Return the decisions that the table ``[audit]`` of an experiment varies.
-
-    Without a table, or if it neither opens a decision nor names a preset, the preset is ``usual``. The lowest and the
-    highest rating (``scale``) give the threshold of ``auto`` if the threshold is opened.
-    """
+    """Return the decisions that ``[audit]`` varies, by default the preset ``usual``; ``scale`` is that of ratings."""
     table = experiment.audit or {}
     if len(experiment.systems) < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")

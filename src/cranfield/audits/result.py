@@ -215,10 +215,8 @@ class Audit:
         """Yield every answer of every pair, with the columns that name it."""
         for pair in self.pairs:
             for answer in pair.answers:
-                yield (
-                    answer,
-                    {**_names(pair), "question": answer.question and audit_facts.question_text(answer.question)},
-                )
+                question = answer.question and audit_facts.question_text(answer.question)
+                yield answer, {**_names(pair), "question": question}
 
     def shares(self) -> pl.DataFrame:
         """Return how often each system of a pair leads: one row per pair, question, outcome and denominator.
@@ -352,7 +350,8 @@ class Audit:
 
     def rank_facts(self) -> list[Fact]:
         """Return how often systems rank first, if there are more than two."""
-        return verdict.facts_of_ranks(self.rank_rows)
+        first = tuple(row for row in self.rank_rows if row["rank"] == 1 and row["question"] is None)
+        return [audit_facts.FirstPlaces(first)] if len(first) > 2 else []
 
     def pair_facts(self, first: str | None = None, second: str | None = None) -> list[Fact]:
         """Return the facts about a pair of systems; by default the two best under the starting point."""
@@ -454,10 +453,8 @@ def _names(pair: PairAudit) -> dict[str, str]:
 
 
 def _flip_row(flip: audit_facts.Flip, pair: PairAudit) -> dict[str, Any]:
-    parts = {
-        name: " + ".join(str(getattr(swap, name)) for swap in flip.swaps)
-        for name in ("decision", "kind", "before", "after")
-    }
+    of_swaps = ("decision", "kind", "before", "after")
+    parts = {name: " + ".join(str(getattr(swap, name)) for swap in flip.swaps) for name in of_swaps}
     leader = {1: pair.systems[0], -1: pair.systems[1], 0: None}[flip.lead]
     names = ("difference", "d_z", "p", "significant", "turns_winner", "turns_significance")
     results = {name: getattr(flip, name) for name in names}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cranfield._errors import CranfieldError
+from cranfield._registry import parse
 from cranfield._terminal import progress, unheard
 from cranfield.assessments import Assessment, assess_folds
 from cranfield.audits.enumeration import Enumeration, enumerate_universes
@@ -32,7 +33,7 @@ STAGES: tuple[Stage[Any], ...] = (
 )
 """The stages that every set-up runs; everything after them is a view of the judged lists."""
 
-DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "keep_seen")
+DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "repeats", "keep_seen")
 """The decisions about the split and about which items a list may hold."""
 
 
@@ -50,10 +51,7 @@ class SetupRuns:
         self._judgments: list[Judgments] = []
 
     def go(self, advance: Callable[[], None]) -> None:
-        """Train, rank and judge what does not exist yet; record the reason if a set-up fails.
-
-        Progress counts whole set-ups: their first stages take no time and would make the estimate too optimistic.
-        """
+        """Train, rank and judge what does not exist yet; record the reason if a set-up fails."""
         for number, line in enumerate(self.lines):
             try:
                 for stage in STAGES:
@@ -63,7 +61,7 @@ class SetupRuns:
                     raise
                 self.reasons[number] = str(error)
             line.forget()
-            advance()
+            advance()  # of whole set-ups, since their first stages take no time
 
     def artifacts(self) -> Iterator[tuple[Pipeline, Stage[Any], Unit]]:
         """Yield the artifacts of all set-ups, each once, except those of the experiment itself."""
@@ -107,10 +105,7 @@ class SetupRuns:
         return lists.with_given(given, condensed=line.decisions.measuring.lists == "condensed")
 
     def _with_shared(self, part: Sequence[Judged]) -> list[Judged]:
-        """Return judged lists with the judgments of the previous set-up if it had the same test ratings.
-
-        Data that metrics cache per judgments, such as sorted gains, are then computed once.
-        """
+        """Return lists with the judgments of the previous set-up if they are equal, for what metrics cache there."""
         own = part[0].judgments
         shared = next((before for before in self._judgments if before.is_same_as(own)), own)
         return [judged.fresh(judgments=shared.at(own.threshold)) for judged in part]
@@ -124,8 +119,16 @@ def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
         return work
     if stage is stages.SPLITS:
         return (*work, decisions.split)
-    # A calibration may hold out training ratings.
-    trained = (*work, decisions.split, unit.system.name, unit.system.spelling, decisions.calibration != "none")
+    system = (*work, decisions.split, unit.system.name, unit.system.spelling)
+    chosen = (decisions.validation, decisions.validation_windows)
+    if stage is stages.SEARCHES:
+        return (*system, *chosen, decisions.metrics[0], decisions.threshold, decisions.serving, decisions.ranking)
+    # A calibration may hold out training ratings, and a system may learn from the validation part in the end.
+    sets_aside = "validation" in dict(parse(decisions.split).parameters)
+    if not decisions.refit:
+        sets_aside |= any(stated.tuning is not None for stated in line.experiment.systems)
+    validates = sets_aside or unit.system.tuning is not None
+    trained = (*system, decisions.calibration != "none", *((*chosen, decisions.refit) if validates else ()))
     if stage is stages.MODELS:
         return trained
     if stage is stages.CALIBRATED:
@@ -190,13 +193,9 @@ def _assessed(setup_runs: SetupRuns, number: int, experiment: Experiment) -> Ass
     line = setup_runs.line(number)
     parts = line.units("part")
     measuring = stages.decided(line, line.units("source")[0]).measuring
-    assessment = assess_folds(
-        [(stages.lists_of(line, part), None) for part in parts],
-        threshold=measuring.threshold,
-        lists=measuring.lists,
-        trains=[stages.split_of(line, part).train for part in parts],
-        seed=experiment.seed,
-        **stages.options_of(experiment),
-    )
+    folds = [(stages.lists_of(line, part), None) for part in parts]
+    trains = [stages.split_of(line, part).train for part in parts]
+    how = {"threshold": measuring.threshold, "lists": measuring.lists, "seed": experiment.seed}
+    assessment = assess_folds(folds, trains=trains, **how, **stages.options_of(experiment))
     line.forget()
     return assessment

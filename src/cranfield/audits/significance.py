@@ -20,8 +20,7 @@ from cranfield.comparisons import CORRECTIONS, SIGNIFICANCE_TESTS, Comparing, Sa
 from cranfield.experiments import checked_value
 from cranfield.facts import audit as audit_facts
 
-OF_TESTS = ("significance", "correction")
-"""The decisions that change only what is significant."""
+OF_TESTS = ("significance", "correction")  # the decisions that change only what is significant
 
 SIGNIFICANCE_KINDS = {
     **dict.fromkeys(("system_a", "system_b", "question", "significance", "correction"), pl.String),
@@ -33,8 +32,7 @@ SIGNIFICANCE_KINDS = {
 """The columns of `Audit.significance`."""
 
 _OF_RANKS = ("wilcoxon", "sign")
-# Single-precision differences closer than this share of the largest one are equal.
-_SINGLE = 4e-7
+_SINGLE = 4e-7  # single-precision differences closer than this share of the largest one are equal
 # The maximum number of steps of a lattice, and how close its levels must be to multiples of the step.
 _MOST_STEPS, _NEAR = 1000, 1e-3
 
@@ -59,11 +57,7 @@ def checked_significance(value: Any) -> str:
 
 
 def outcome_of(significance: str, x: Singles, terms: UserContributions, leads: Leads, *, seed: int = 0) -> Outcome:
-    """Return the result of a test for a pair; x is universes × users (`UserContributions.between`).
-
-    Student's test is that of `Leads`. Tests of ranks and signs apply if x is the difference of a user's two values,
-    that is, not with unequal weights.
-    """
+    """Return a test's result for a pair, by x (universes × users); those of ranks and signs need equal weights."""
     direction = leads.lead.astype(np.float64)
     if significance == "student":
         return Outcome(leads.p, direction)
@@ -82,10 +76,7 @@ def outcome_of(significance: str, x: Singles, terms: UserContributions, leads: L
 
 
 def _of_users(x: Singles, users: int) -> Floats:
-    """Return the differences of the users of a universe; absent users have a difference of 0, like some present ones.
-
-    UserContributions have single precision. Differences within its rounding are made equal.
-    """
+    """Return the differences of a universe's users, 0 for absent ones; those within single precision become equal."""
     size = np.abs(x, dtype=np.float64)
     order = np.argsort(size, kind="stable")
     ordered = size[order]
@@ -100,10 +91,7 @@ def _of_users(x: Singles, users: int) -> Floats:
 
 
 def _on_lattice(levels: Floats) -> Floats:
-    """Return ascending levels as exact multiples of a step if they are multiples in single precision, else unchanged.
-
-    Sums of differences are then equal whenever sums of the exact values are, for example for P@10.
-    """
+    """Return levels as exact multiples of a step if they are in single precision, so that equal sums stay equal."""
     if not 1 < len(levels) <= _MOST_STEPS:
         return levels
     step = float(np.diff(levels[levels > 0], prepend=0.0).min())
@@ -111,8 +99,7 @@ def _on_lattice(levels: Floats) -> Floats:
     multiples = levels / (levels[-1] / steps)
     if steps > _MOST_STEPS or np.abs(multiples - np.round(multiples)).max() > _NEAR:
         return levels
-    lattice: Floats = np.round(multiples) * (levels[-1] / steps)
-    return lattice
+    return np.round(multiples) * (levels[-1] / steps)
 
 
 def rows_of_tests(
@@ -123,10 +110,7 @@ def rows_of_tests(
     effort: Effort,
     advance: Callable[[], None] = lambda: None,
 ) -> list[dict[str, Any]]:
-    """Return one row per test, pair of systems and question: the significant shares, and the start.
-
-    ``advance`` is called after each test of a pair.
-    """
+    """Return one row per test, pair of systems and question: the significant shares, and the start."""
     if not testings:
         return []
     outcomes: dict[str, list[Outcome]] = {testing.significance: [] for testing in testings}

@@ -116,13 +116,8 @@ def joint_by_question(audit: Audit, view: PairView) -> Table:
             continue
         p_values = [answer.corrected.get(name, answer.joint.p[name]) for name in STATISTICS]
         wider = [answer.corrected_retrained.get(name) for name in STATISTICS] if retrained else []
-        rows.append(
-            [
-                audit_facts.question_text(answer.question),
-                f"{answer.joint.universes:,}",
-                *map(p_text, (*wider, *p_values)),
-            ]
-        )
+        named = [audit_facts.question_text(answer.question), f"{answer.joint.universes:,}"]
+        rows.append([*named, *map(p_text, (*wider, *p_values))])
     caption = (
         f"Joint test within each question, {view.first} against {view.second}: p-values with Holm's correction over "
         "the pairs of systems, by statistic"

@@ -221,17 +221,13 @@ def _by_world(experiment: Experiment, source: Source, metric: str) -> Callable[[
 
 
 def _by_judgments(experiment: Experiment, source: Source, metric: str) -> Callable[[str], float]:
-    """Return a function that estimates the true precision of a system by ratings of random items.
-
-    If the observed ratings are among these (CM100k), a random half of them is the truth, and systems are trained on the
-    observed ratings in the other half.
-    """
+    """Return a function that estimates the true precision of a system by ratings of random items."""
     from cranfield.datasets import load_pair
 
     observed, judged = load_pair(str(source.dataset))
-    pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (observed, judged)]
     probability = None
-    if np.isin(pairs[0], pairs[1]).any():
+    # As in CM100k: a random half is the truth, and the other is for training.
+    if np.isin(observed.pairs, judged.pairs).any():
         half = truths.half(observed, judged, seed=experiment.seed)
         observed, judged, probability = half.train, half.judged, half.probability
     truth = truths.given(filtered(experiment, observed), judged, probability=probability)
@@ -255,10 +251,7 @@ def _run(experiment: Experiment, spelling: str, ratings: Ratings, metric: str) -
 
 @dataclass(frozen=True)
 class TruthFindings:
-    """The comparison of an audit with a known truth, whose ``source`` is given in words; its rows as in `Audit.truth`.
-
-    A cell in which all systems are tied counts as a tau of 0.
-    """
+    """The comparison with a known truth, its rows as in `Audit.truth`; if all systems are tied in a cell, tau is 0."""
 
     source: str
     options: tuple[dict[str, Any], ...]
@@ -274,11 +267,7 @@ def truth_of(
     terms: UserContributions,
     leads: Sequence[Leads],
 ) -> TruthFindings | None:
-    """Compare the universes with the truth, if it is known for some cell.
-
-    ``averages`` is systems × universes, and ``drawn`` systems × resamples × universes: larger is better. ``leads`` says
-    which system leads in each universe, for each pair of systems.
-    """
+    """Compare the universes with the truth, if it is known for some cell; in averages, larger is better."""
     if truth is None:
         return None
     if not isinstance(truth, KnownValues):

@@ -36,14 +36,9 @@ from cranfield.splits import registry as split_registry
 if TYPE_CHECKING:
     from cranfield.audits.enumeration import Enumeration
 
-MEASURED = ("metrics", "cutoff", "gain", "threshold", "unjudged")
-"""Decisions about what is measured on given lists."""
-
-AVERAGED = tuple(Averaging.decisions())
-"""Decisions about how the values of many users are combined into one number."""
-
-# Marks the lists' own threshold.
-_OWN = float("-inf")
+MEASURED = ("metrics", "cutoff", "gain", "threshold", "unjudged")  # decisions about what is measured on given lists
+AVERAGED = tuple(Averaging.decisions())  # decisions about how the values of many users are combined into one number
+_OWN = float("-inf")  # marks the lists' own threshold
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +71,14 @@ class Universe(NamedTuple):
 
 
 def of_setup(settings: AuditSettings) -> tuple[str, ...]:
-    """Return the opened decisions that change what is trained or ranked.
-
-    The threshold is one of them if some lists depend on which items are relevant.
-    """
+    """Return the opened decisions that change what is trained or ranked, the threshold if lists depend on relevance."""
     start = settings.experiment.decisions.ranking
     draws_targets = start.needs_relevance or any(name in ("relevant", "nonrelevant") for name in settings.names)
     later = {*MEASURED, *AVERAGED} - ({"threshold"} if draws_targets else set())
     return tuple(name for name in settings.names if name not in later)
+
+
+_VALIDATED = ("validation", "validation_windows", "refit")
 
 
 def setup_of(settings: AuditSettings, values: Mapping[str, Any]) -> Setup:
@@ -95,17 +90,14 @@ def setup_of(settings: AuditSettings, values: Mapping[str, Any]) -> Setup:
     split = str(changes.get("split", start.decisions.split))
     if values.get("split_seed", start.seed) != start.seed and _draws(split):
         changes["split"] = with_parameter(split, "seed", values["split_seed"])
+    if not any(system.tuning for system in start.systems) and "validation" not in dict(parse(split).parameters):
+        # Nothing is chosen on a validation part.
+        changes = {name: value for name, value in changes.items() if name not in _VALIDATED}
     sources = {source.name: source for source in start.data}
-    return Setup(
-        replace(
-            start,
-            data=(sources[values["data"]] if "data" in values else start.data[0],),
-            systems=tuple(_system(system, start, values) for system in start.systems),
-            decisions=start.decisions.with_(**changes),
-            assess=None,
-            audit=None,
-        )
-    )
+    data = sources[values["data"]] if "data" in values else start.data[0]
+    systems = tuple(_system(system, start, values) for system in start.systems)
+    decisions = start.decisions.with_(**changes)
+    return Setup(replace(start, data=(data,), systems=systems, decisions=decisions, assess=None, audit=None))
 
 
 def deepest(settings: AuditSettings) -> Iterable[int]:
@@ -211,11 +203,8 @@ def audit_universes(
     truth: KnownValues | Mapping[str, float] | None = None,
     warnings: Sequence[Fact] = (),
 ) -> Audit:
-    """Compute every universe and return the audit; warnings come before its notes.
-
-    For each set-up, progress counts one step per system that is measured, two per pair that is compared and two per
-    further test of a pair, since these take about twice as long.
-    """
+    """Compute every universe and return the audit; warnings come before its notes."""
+    # Steps of a set-up: one per measured system, two per pair, two per further test of it, which take twice as long.
     settings, setups, n = enumeration.settings, len(_by_setup(enumeration)), len(systems)
     of_pair = 2 + 2 * len({testing.significance for testing in settings.testings})
     steps = setups * (n + of_pair * n * (n - 1) // 2)

@@ -66,12 +66,6 @@ def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedN
     yield audit_facts.Retraining(of_pair, pair.turned_by_chance, answer.corrected)
 
 
-def facts_of_ranks(rows: Sequence[Mapping[str, Any]]) -> list[Fact]:
-    """Return how often systems rank first, if there are more than two."""
-    first = tuple(row for row in rows if row["rank"] == 1 and row["question"] is None)
-    return [audit_facts.FirstPlaces(first)] if len(first) > 2 else []
-
-
 def facts_of_tests(rows: Sequence[Mapping[str, Any]], systems: tuple[str, str]) -> Iterator[Fact]:
     """Yield the results of other tests of a pair: over all universes together, and under the starting point."""
     own = [row for row in rows if row["question"] is None and (row["system_a"], row["system_b"]) == systems]

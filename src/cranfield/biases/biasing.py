@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
-from cranfield.biases.densities import Density, density, expected_precision, recoded
+from cranfield.biases.densities import Density, density, expected_precision
 from cranfield.biases.estimators import as_split, estimate
 from cranfield.biases.protocols import Protocols, protocols_of_data, protocols_of_lists
 from cranfield.biases.random_rankings import RandomTargets
@@ -26,13 +26,12 @@ from cranfield.measures import PLAIN, Measuring, Scores, by_popularity, group_of
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Ties, recommend
 from cranfield.recommenders import named_systems
-from cranfield.splits import Split
+from cranfield.splits import Split, counted_test
 from cranfield.tables import UNKNOWN
 
 Values = NDArray[np.float64]
 
-SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")
-"""The systems to train if none are named."""
+SYSTEMS = ("popularity", "random", "average", "knn", "puresvd")  # the systems to train if none are named
 
 POPULARITY = "popularity"
 
@@ -76,9 +75,9 @@ def _residuals(values: Values, given: Values) -> Values:
 def _popularity_of_lists(run: Run, split: Split, n: int) -> tuple[float, float]:
     """Return the mean popularity of the first n items of all lists relative to the catalogue, and the head's share."""
     train, test = split.train, split.test
-    tested = np.append(test.user_counts > 0, False)[recoded(run.users, run.user_ids, test.user_ids)]
+    tested = np.append(test.user_counts > 0, False)[test.user_ids.recoded(run.users, run.user_ids)]
     listed = run.items[(run.entry_ranks <= n) & np.repeat(tested, np.diff(run.indptr))]
-    items = recoded(listed, run.item_ids, train.item_ids)  # an unknown item, the last one, has no ratings
+    items = train.item_ids.recoded(listed, run.item_ids)  # an unknown item, the last one, has no ratings
     counts = np.append(train.item_counts, 0).astype(np.float64)
     head = np.append(group_of_items(train) == 0, False)
     usual = float(train.item_counts.mean())
@@ -94,6 +93,7 @@ def bias(
     runs: Any = None,
     test: Any = None,
     train: Ratings | None = None,
+    repeats: str | None = None,
     metric: str | Metric = "P@10",
     threshold: float | str | None = AUTO,
     groups: int = 10,
@@ -119,6 +119,9 @@ def bias(
         Ratings, and systems as for `recommend`.
     runs, test, train
         Ranked lists as for `measure`, and the ratings; popularity is counted in the training ratings.
+    repeats
+        With ``runs``: whether test items that are in their user's training ratings count, as for `measure`: ``exclude``
+        or ``allow``, where all items are candidates.
     metric
         A metric with a cut-off.
     threshold
@@ -168,22 +171,20 @@ def bias(
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
-        judged, split = _judged(runs, test, train, threshold, ties, gaps, seed)
+        if repeats == "only":
+            raise SettingError("repeats='only' leaves no popularity to remove: give exclude or allow")
+        counted = test if repeats is None else counted_test(as_test(test), train, repeats)
+        judged, split = _judged(runs, counted, train, threshold, ties, gaps, seed, keep_seen=repeats == "allow")
         level = judged[0].judgments.threshold
         protocols = protocols_of_lists(judged, split, str(measured), groups, seed, strict)
-    answer = _answer(protocols, measured, level, alpha, seed, given=data is None)
+    if data is not None and repeats is not None:
+        raise SettingError("repeats says what counts of given lists; leave it out for ratings")
+    answer = _answer(protocols, measured, level, alpha, seed, given=data is None, keep_seen=repeats == "allow")
     if propensities is None:
         return answer
-    estimates = estimate(
-        list(protocols.judged),
-        protocols.split.test,
-        train=protocols.split.train,
-        n=measured.cutoff or 10,
-        threshold=level,
-        propensities=propensities,
-        clip=clip,
-        seed=seed,
-    )
+    split, judged = protocols.split, list(protocols.judged)
+    options: dict[str, Any] = {"n": measured.cutoff, "threshold": level, "clip": clip, "seed": seed}
+    estimates = estimate(judged, split.test, train=split.train, propensities=propensities, **options)
     return replace(answer, estimates=estimates)
 
 
@@ -199,7 +200,15 @@ def _with_popularity(data: Any, systems: Any, seed: int) -> Any:
 
 
 def _judged(
-    runs: Any, test: Any, train: Ratings | None, threshold: float | str | None, ties: Ties | None, gaps: Gaps, seed: int
+    runs: Any,
+    test: Any,
+    train: Ratings | None,
+    threshold: float | str | None,
+    ties: Ties | None,
+    gaps: Gaps,
+    seed: int,
+    *,
+    keep_seen: bool,
 ) -> tuple[list[Judged], Split]:
     """Return the judged lists, those of popularity among them, and the split of their ratings."""
     if test is None:
@@ -220,12 +229,14 @@ def _judged(
         run.refuse_gaps("the popularity of lists")
     if not any(run.name == POPULARITY for run in runs):
         longest = max(int(run.list_lengths.max(initial=1)) for run in runs)
-        (run,) = recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed)
+        (run,) = recommend(split, {POPULARITY: POPULARITY}, length=max(longest, 1), seed=seed, keep_seen=keep_seen)
         judged.append(judged_by(run, judged[0].judgments, context))
     return judged, split
 
 
-def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool) -> Bias:
+def _answer(
+    protocols: Protocols, metric: Metric, level: float, alpha: float, seed: int, *, given: bool, keep_seen: bool
+) -> Bias:
     """Combine the measurements, what popularity explains of them, and the tests."""
     cutoff = metric.cutoff
     assert cutoff is not None
@@ -236,7 +247,7 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
         for name, own, averaging in protocols.every
     }
     measuring = Measuring(metrics=[str(metric)], threshold=level)
-    targets = density(protocols.split, threshold=level)
+    targets = density(protocols.split, threshold=level, keep_seen=keep_seen)
     predicted, departures = _predicted(protocols, targets, cutoff)
     split = protocols.split
     by_group = by_popularity(list(protocols.judged), split.test, f"Recall@{cutoff}", train=split.train)
@@ -248,7 +259,7 @@ def _answer(protocols: Protocols, metric: Metric, level: float, alpha: float, se
         groups=by_group.select("system", "group", "items", "ratings", "lists", "mean"),
         protocols=protocols.every,
         comparisons=comparisons,
-        ratios=RandomTargets.of(protocols.judged).compared(scores, measuring, PLAIN, seed),
+        ratios=RandomTargets.of(protocols.judged, keep_seen).compared(scores, measuring, PLAIN, seed),
         density=targets,
         predicted=predicted,
         departures=departures,
@@ -275,7 +286,7 @@ def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataF
 def _in_codes_of(split: Split, run: Run) -> Run | None:
     """Return a run over the vocabularies of a split; None if it contains ids that the split does not have."""
     user_ids, item_ids = split.train.user_ids, split.train.item_ids
-    users, items = recoded(run.users, run.user_ids, user_ids), recoded(run.items, run.item_ids, item_ids)
+    users, items = user_ids.recoded(run.users, run.user_ids), item_ids.recoded(run.items, run.item_ids)
     if (users == UNKNOWN).any() or (items == UNKNOWN).any() or (np.diff(users) <= 0).any():
         return None
     return replace(run, user_ids=user_ids, item_ids=item_ids, users=users, items=items)

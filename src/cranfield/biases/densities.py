@@ -13,16 +13,14 @@ from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
 from cranfield._table import Table
-from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.data import AUTO, Relevance
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Judged
 from cranfield.rankings import Ranking, RankingOptions, Run, Targets
 from cranfield.splits import Split
-from cranfield.tables import Vocabulary
 
-# Maximum number of cells (users × items) per block.
-_CELLS = 1 << 24
+_CELLS = 1 << 24  # maximum number of cells (users × items) per block
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,33 +30,20 @@ class Density:
     .. math::
         \rho_u = |T_u \cap PR_{test}(u)| / |T_u|, \quad \rho = avg_u\,\rho_u, \quad 1/t = avg_u(1/|T_u|), \quad
         \sigma = |R_{test}| / |R|, \quad \delta = |PR| / (t\,|U|)
-
-    Parameters
-    ----------
-    sizes, relevant
-        \|T_u\| and the number of relevant items in it, one entry per list: one list per test user, or one per relevant
-        test rating in the one-relevant design.
-    n_users
-        \|U\|: the users with a test rating.
-    n_candidates
-        \|C\|: the items that can be targets of any user.
-    n_ratings, n_test, n_positive
-        \|R\|, \|R_test\| and \|PR\|: all ratings, the test ratings, and all ratings of at least the threshold.
-    one_relevant
-        Whether a list has a single relevant item (1R).
-    threshold
-        The lowest relevant rating.
     """
 
+    # \|T_u\| and the number of relevant items in it, one entry per list: one list per test user, or one per relevant
+    # test rating in the one-relevant design.
     sizes: NDArray[np.int64]
     relevant: NDArray[np.int64]
-    n_users: int
-    n_candidates: int
+    n_users: int  # \|U\|: the users with a test rating
+    n_candidates: int  # \|C\|: the items that can be targets of any user
+    # \|R\|, \|R_test\| and \|PR\|: all ratings, the test ratings, and all ratings of at least the threshold.
     n_ratings: int
     n_test: int
     n_positive: int
-    one_relevant: bool
-    threshold: float
+    one_relevant: bool  # whether a list has a single relevant item (1R)
+    threshold: float  # the lowest relevant rating
 
     @cached_property
     def rho_of_lists(self) -> NDArray[np.float64]:
@@ -115,21 +100,6 @@ class Density:
 
     def __repr__(self) -> str:
         return f"Density({', '.join(f'{name}={value:.4g}' for name, value in self.as_dict().items())})"
-
-
-def recoded(codes: NDArray[Any], own: Vocabulary, other: Vocabulary) -> NDArray[Any]:
-    """Return codes of one vocabulary as codes of another, or `UNKNOWN` for ids that it does not have."""
-    table = other.translation(own)
-    return codes if table is None else table[codes]
-
-
-def rating_places(ratings: Ratings, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the index of the rating of each pair, by codes; -1 if there is none, or if a code is unknown."""
-    # The first key is that of no pair, so that there is one to look at even without ratings.
-    keys = np.append(-2, ratings.users.astype(np.int64) * ratings.n_items + ratings.items)
-    wanted = np.where((users < 0) | (items < 0), -1, np.asarray(users, dtype=np.int64) * ratings.n_items + items)
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, places - 1, -1)
 
 
 @takes_decisions(Ranking)
@@ -272,9 +242,8 @@ def expected_precision(
         total = _mean_sum(run, places, worth, np.full(len(places), n))
         value = density.sigma * factor / (n * density.t * density.n_users) * total
         return ExpectedPrecision(value, value, name, _departures(run, split, density, n))
-    positive = np.bincount(split.test.users[split.test.values >= density.threshold], minlength=split.test.n_users)[
-        run.users[places]
-    ]
+    liked_by = split.test.users[split.test.values >= density.threshold]
+    positive = np.bincount(liked_by, minlength=split.test.n_users)[run.users[places]]
     scale = factor / (n * density.t * density.n_positive)
     low = scale * _mean_sum(run, places, worth, np.full(len(places), n))
     high = scale * _mean_sum(run, places, worth, np.maximum(n + positive - 1, n))

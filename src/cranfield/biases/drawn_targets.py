@@ -14,13 +14,14 @@ from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
 from cranfield.biases.random_rankings import RandomTargets
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import Context, Draw, Judged, as_judged, as_test, judged_by
 from cranfield.measures import DEFAULT_METRICS, Measuring, Scores, measure_judged
 from cranfield.metrics import Metric, check_expected
 from cranfield.rankings import Gaps, Run, Ties
 
-_MANY = 0.01
-"""A note is added if more than this share of the candidates is in no list."""
+_MANY = 0.01  # a note is added if more than this share of the candidates is in no list
 
 
 def expected_over_draws(
@@ -91,18 +92,15 @@ def expected_over_draws(
     return replace(scores, step=step, notes=(*scores.notes, *_on_unranked(judged, baseline.sizes)))
 
 
-def _on_unranked(judged: Sequence[Judged], sizes: NDArray[np.int64]) -> list[str]:
+def _on_unranked(judged: Sequence[Judged], sizes: NDArray[np.int64]) -> list[Fact]:
     """Return notes on systems for which many candidates are in no list, such as training items that were not given."""
-    notes = []
+    notes: list[Fact] = []
     for lists in judged:
         served = lists.lengths > 0
         missing = 1.0 - lists.lengths[served].sum() / max(int(sizes[served].sum()), 1)
         if missing > _MANY:
             name = "" if lists.ranked is None else lists.ranked.name
-            notes.append(
-                f"{name}: {missing:.0%} of the candidates are in no list, and count as ranked below all others; if "
-                "they are training items, give these as train=... (--train FILE)"
-            )
+            notes.append(scores_facts.Unranked(name, float(missing)))
     return notes
 
 

@@ -21,7 +21,6 @@ from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield._table import Table
-from cranfield.biases.densities import recoded
 from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities, given_propensities
 from cranfield.data import AUTO, Ratings
 from cranfield.facts import Fact, sentences
@@ -47,29 +46,19 @@ _BLOCK = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """The estimated scores of systems, by each estimator.
+    """The estimated scores of systems, by each estimator."""
 
-    Parameters
-    ----------
-    frame
-        One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items it
-        is based on, their effective sample size, and the largest amount by which ``clip`` can lower it (for IPS; null
-        for others).
-    propensities
-        The propensities that were used.
-    threshold, n, clip, level
-        The lowest relevant rating, the cut-off, the lowest propensity, and the confidence of the intervals.
-    notes, warnings
-        What was left out and why, and estimates that are based on few ratings.
-    """
-
+    # One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items it
+    # is based on, their effective sample size, and the largest amount by which ``clip`` can lower it (for IPS; null
+    # for others).
     frame: pl.DataFrame
-    propensities: Propensities
+    propensities: Propensities  # the propensities that were used
+    # The lowest relevant rating, the cut-off, the lowest propensity, and the confidence of the intervals.
     threshold: float
     n: int
     clip: float
     level: float
-    notes: tuple[Fact, ...] = ()
+    notes: tuple[Fact, ...] = ()  # what was left out and why, and estimates that are based on few ratings
     warnings: tuple[Fact, ...] = ()
 
     def table(self) -> Table:
@@ -286,7 +275,7 @@ class _UserSums:
         top = judged.with_ties_broken().cut(n)
         held, entries, run = weight[top.pointers], top.entries, judged.run
         assert run is not None
-        users, items = judgments.users[entries.lists], recoded(entries.items, run.item_ids, judgments.item_ids)
+        users, items = judgments.users[entries.lists], judgments.item_ids.recoded(entries.items, run.item_ids)
         parts = {
             "hits": top.total(where=top.relevant),
             "relevant": judged.n_relevant.astype(np.float64),

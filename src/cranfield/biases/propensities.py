@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._streams import stream
-from cranfield.biases.densities import rating_places, recoded
 from cranfield.data import Ratings
 from cranfield.splits import Split
 from cranfield.tables import UNKNOWN
@@ -28,8 +27,7 @@ PropensityKind = Literal["popularity", "logistic"]
 PROPENSITY_KINDS = get_args(PropensityKind)
 """The models of propensities that can be fitted."""
 
-# Added to every count, so that unseen events are not impossible.
-_SMOOTH = 0.5
+_SMOOTH = 0.5  # added to every count, so that unseen events are not impossible
 _STEPS = 60
 
 
@@ -66,7 +64,7 @@ class Propensities:
     def of(self, users: NDArray[Any], items: NDArray[Any]) -> Floats:
         """Return p of pairs, by their codes; NaN for a pair that is not given. An unknown item has no ratings."""
         if self.given is not None:
-            places = rating_places(self.given, users, items)
+            places = self.given.places(users, items)
             return np.where(places >= 0, self.given.values.astype(np.float64)[places], np.nan)
         lowest = self.exponents[0] * np.log(_SMOOTH)
         item = np.where(np.asarray(items) == UNKNOWN, lowest, self.item_part[items])
@@ -120,10 +118,7 @@ def fit_propensities(
 
 
 def given_propensities(values: Ratings, split: Split) -> Propensities:
-    """Return given propensities: ratings whose values are the probabilities of the pairs.
-
-    Every test rating needs one, above 0 and at most 1.
-    """
+    """Return given propensities: ratings whose values, above 0 and at most 1, are the probabilities of the pairs."""
     wrong = np.flatnonzero(~((values.values > 0) & (values.values <= 1)))
     if len(wrong):
         row = wrong[:1]
@@ -133,9 +128,8 @@ def given_propensities(values: Ratings, split: Split) -> Propensities:
             "all are not above 0 and at most 1",
             remedy="give probabilities, and leave pairs that cannot be observed out of the test set",
         )
-    known = Propensities(
-        "column", np.zeros(0), np.zeros(0), 0.0, (np.nan, np.nan), np.nan, np.zeros(0), _over(values, split)
-    )
+    nothing = np.zeros(0)
+    known = Propensities("column", nothing, nothing, 0.0, (np.nan, np.nan), np.nan, nothing, _over(values, split))
     missing = int(np.isnan(known.of(split.test.users, split.test.items)).sum())
     if missing:
         raise InputError(
@@ -148,7 +142,7 @@ def given_propensities(values: Ratings, split: Split) -> Propensities:
 def _over(values: Ratings, split: Split) -> Ratings:
     """Return given propensities in the codes of the split; unknown pairs are left out."""
     user_ids, item_ids = split.test.user_ids, split.test.item_ids
-    users, items = recoded(values.users, values.user_ids, user_ids), recoded(values.items, values.item_ids, item_ids)
+    users, items = user_ids.recoded(values.users, values.user_ids), item_ids.recoded(values.items, values.item_ids)
     known = (users != UNKNOWN) & (items != UNKNOWN)
     return Ratings.from_codes(user_ids, item_ids, users[known], items[known], values.values[known])
 
@@ -188,9 +182,9 @@ def _regression(design: Floats, events: Floats, pairs: Floats, kind: str) -> Flo
         hessian = (part * weight[:, None]).T @ part + 1e-9 * np.eye(part.shape[1])
         step = np.linalg.solve(hessian, part.T @ (events - pairs * mean))
         # The step is halved until the likelihood increases: a full step may overshoot.
-        while (new := _log_likelihood(part @ (theta + step), events, pairs, kind)) < likelihood and np.abs(
-            step
-        ).max() > 1e-12:
+        while (new := _log_likelihood(part @ (theta + step), events, pairs, kind)) < likelihood:
+            if np.abs(step).max() <= 1e-12:
+                break
             step = step / 2.0
         theta, likelihood = theta + step, new
         if np.abs(step).max() < 1e-9:
@@ -229,10 +223,7 @@ def _calibrated(
     total: float,
     link: Callable[[Floats], Floats],
 ) -> tuple[float, Floats]:
-    """Return the constant for which the probabilities of the unseen pairs of test users sum to ``total``, by bisection.
-
-    Also returns the sum over the unseen items of each test user, 0 for others.
-    """
+    """Return the constant for which the unseen pairs of test users sum to ``total``, and the sum of each user."""
     items, tested = _groups(item_part), _groups(user_part[users])
     logs = (tested.values[:, None] + items.values).reshape(-1)
     counts = np.outer(tested.counts, items.counts).astype(np.float64).reshape(-1)

@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
-from cranfield.biases.densities import recoded
 from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.facts import comparison as comparison_facts
-from cranfield.judgments import Context, Judged, Judgments, Ranked, as_judged, as_runs, one_relevant
+from cranfield.judgments import Context, Judged, Judgments, RunFacts, as_judged, as_runs, one_relevant
 from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
 from cranfield.rankings import Ranking, Run, fit_each, rank_under
 from cranfield.recommenders import named_systems
@@ -56,13 +55,6 @@ def uniform_thinning(test: Ratings, seed: int = 0) -> UniformTest:
     """Keep η test ratings of each item that has at least η, and none of the others.
 
     η is the number that keeps the most ratings. Which ratings are kept is random.
-
-    Examples
-    --------
-    >>> test = Ratings.of([1, 2, 3, 1, 2, 1], ["a", "a", "a", "b", "b", "c"])
-    >>> thin = uniform_thinning(test)
-    >>> thin.each, test.keep(thin.kept).item_counts.tolist()
-    (2, [2, 2, 0])
     """
     counts = test.item_counts
     descending = np.sort(counts[counts > 0])[::-1]
@@ -99,7 +91,7 @@ class CodedLists:
     @cached_property
     def owners(self) -> LongCodes:
         """The user of each list, in the codes of the split."""
-        return recoded(self.run.users, self.run.user_ids, self.split.test.user_ids).astype(np.int64)
+        return self.split.test.user_ids.recoded(self.run.users, self.run.user_ids).astype(np.int64)
 
     @cached_property
     def rows(self) -> LongCodes:
@@ -114,7 +106,7 @@ class CodedLists:
     @cached_property
     def items(self) -> LongCodes:
         """The item of each entry."""
-        return recoded(self.run.items, self.run.item_ids, self.split.test.item_ids).astype(np.int64)
+        return self.split.test.item_ids.recoded(self.run.items, self.run.item_ids).astype(np.int64)
 
     @cached_property
     def places(self) -> LongCodes:
@@ -149,7 +141,7 @@ class CodedLists:
             lengths=lengths.astype(np.int32),
             tied_from=first.astype(np.int32),
             tied_to=last.astype(np.int32),
-            ranked=Ranked(name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=draws),
+            ranked=RunFacts(name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=draws),
         )
 
 
@@ -263,10 +255,7 @@ class Protocols:
 def protocols_of_lists(
     judged: Sequence[Judged], split: Split, metric: str, groups: int, seed: int, strict: bool
 ) -> Protocols:
-    """Measure lists judged by the test part of a split under each protocol; nothing is trained again.
-
-    Candidates that are not in a list are assumed to follow it in random order.
-    """
+    """Measure judged lists under each protocol, without training; unlisted candidates follow in random order."""
     test, threshold = split.test, judged[0].judgments.threshold
     scores = measure(list(judged), test, metric, strict=strict)
     chosen = Protocol(bias_facts.CHOSEN, scores, _PLAIN)

@@ -21,9 +21,9 @@ from cranfield._errors import SettingError
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield._terminal import progress
-from cranfield.biases.densities import Density, density_of, rating_places, recoded
+from cranfield.biases.densities import Density, density_of
 from cranfield.data import AUTO, Ratings
-from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, Ranked, as_judged, as_test, judged_by
+from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, RunFacts, as_judged, as_test, judged_by
 from cranfield.measures import (
     DEFAULT_METRICS,
     Average,
@@ -36,38 +36,25 @@ from cranfield.measures import (
 )
 from cranfield.metrics import Metric
 from cranfield.rankings import Gaps, Run, Targets, Ties
+from cranfield.splits import counted_test
 from cranfield.tables import UNKNOWN
 
-DRAWS = 100
-"""Number of random rankings to draw for a metric without a closed form."""
+DRAWS = 100  # number of random rankings to draw for a metric without a closed form
 
 _MEANS = ("mean", "weighted")
 
 
 @dataclass(frozen=True, eq=False)
 class RatioToRandom:
-    """The averages of systems compared with that of a random ranking of the same targets.
+    """The averages of systems compared with that of a random ranking of the same targets."""
 
-    Parameters
-    ----------
-    scores, random
-        The scores of the systems, and the expected scores of a random ranking, as the scores of one system.
-    errors
-        The standard error of the random average of each metric: 0 for closed forms.
-    targets
-        The mean number of targets per list.
-    averaging
-        How lists are averaged.
-    density
-        ρ, σ, δ and t of the targets; None without training ratings.
-    """
-
+    # The scores of the systems, and the expected scores of a random ranking, as the scores of one system.
     scores: Scores
     random: Scores
-    errors: NDArray[np.float64]
-    targets: float
-    averaging: Averaging
-    density: Density | None = None
+    errors: NDArray[np.float64]  # the standard error of the random average of each metric: 0 for closed forms
+    targets: float  # the mean number of targets per list
+    averaging: Averaging  # how lists are averaged
+    density: Density | None = None  # ρ, σ, δ and t of the targets; None without training ratings
 
     def frame(self) -> pl.DataFrame:
         """Return one row per system and metric: the average, that of random, its error, and the ratio.
@@ -121,6 +108,7 @@ def ratio_to_random(
     train: Ratings | None = None,
     negative_grades: NegativeGrades = "judged",
     keep_seen: bool = False,
+    repeats: str | None = None,
     candidates: Literal["all", "test"] = "all",
     targets: Targets | None = None,
     seed: int = 0,
@@ -136,6 +124,10 @@ def ratio_to_random(
     keep_seen
         Whether training items of a user are also targets. Otherwise the targets are all items of the training set, the
         test set and the lists that the user did not rate in training.
+    repeats
+        What counts of items that a user had in training, as for `measure`; the targets follow: with ``exclude`` the
+        other items, with ``allow`` all items, with ``only`` the training items of the user, of which a random order
+        finds many.
     candidates
         ``all`` of these items, or those with a ``test`` rating.
     targets
@@ -167,9 +159,19 @@ def ratio_to_random(
         )
     measuring = Measuring(metrics=metrics, threshold=threshold, lists=lists)
     test = None if test is None else as_test(test)
+    if repeats is not None:
+        test, keep_seen = counted_test(as_test(test), train, repeats), keep_seen or repeats == "allow"
     judged = as_judged(runs, test, threshold, Context(train), ties=ties, gaps=gaps, negative_grades=negative_grades)
     scores = measure_judged(judged, measuring)
     baseline = RandomTargets.of(judged, check.flag("keep_seen", keep_seen), candidates, targets)
+    if repeats == "only":
+        others = [metric for metric in measuring.wanted if not metric.definition.averages_ties]
+        if others or targets is not None:
+            what = "targets of your own" if not others else str(others[0])
+            raise SettingError(f"repeats='only' has no random ranking for {what}; leave one of them out")
+        assert train is not None
+        seen, is_new = _seen(train, judged[0].judgments, baseline.candidates)
+        baseline = replace(baseline, sizes=np.maximum(seen, 1), inside=~is_new, excluded=None)
     return baseline.compared(scores, measuring, averaging, check.whole("seed", seed, at_least=0))
 
 
@@ -264,7 +266,7 @@ class RandomTargets:
             context=self.like.context,
             groups=self.like.groups,
             group_names=self.like.group_names,
-            ranked=Ranked("random", ties="average", longest=self.longest, shares_items=True),
+            ranked=RunFacts("random", ties="average", longest=self.longest, shares_items=True),
         )
 
     def drawn(self, seed: int, number: int) -> Judged:
@@ -373,35 +375,32 @@ def _unknown(strangers: set[str], train: Ratings | None, judgments: Judgments) -
     """Return the items of lists and training set that are not in the test set, as text."""
     if train is None:
         return strangers
-    codes = recoded(np.arange(train.n_items), train.item_ids, judgments.item_ids)
+    codes = judgments.item_ids.recoded(np.arange(train.n_items), train.item_ids)
     return strangers | set(train.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list())
 
 
 def _seen(
     train: Ratings, judgments: Judgments, candidates: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the number of training items of each list's user, and whether each judgment is of a new item.
-
-    Only ``candidates`` are counted, a mask over the items of the test set; None if all items are candidates.
-    """
-    users = recoded(judgments.users, judgments.user_ids, train.user_ids).astype(np.int64)
+    """Return how many (candidate) training items each list's user has, and whether each judgment is of a new item."""
+    users = train.user_ids.recoded(judgments.users, judgments.user_ids).astype(np.int64)
     counted = np.ones(len(train), dtype=np.bool_)
     if candidates is not None:
-        counted = np.append(candidates, False)[recoded(train.items, train.item_ids, judgments.item_ids)]
+        counted = np.append(candidates, False)[judgments.item_ids.recoded(train.items, train.item_ids)]
     counts = np.append(np.bincount(train.users[counted], minlength=train.n_users), 0)[users]
-    items, owners = recoded(judgments.items, judgments.item_ids, train.item_ids), users[judgments.lists]
-    return counts, rating_places(train, owners, items) < 0
+    items, owners = train.item_ids.recoded(judgments.items, judgments.item_ids), users[judgments.lists]
+    return counts, train.places(owners, items) < 0
 
 
 def _training_cells(
     train: Ratings, judgments: Judgments, users: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return row (index in ``users``) and item (code in the test set) of these users' training ratings."""
-    theirs = recoded(users, judgments.user_ids, train.user_ids)
+    theirs = train.user_ids.recoded(users, judgments.user_ids)
     served = np.flatnonzero(theirs != UNKNOWN)
     counts = train.user_counts[theirs[served]]
     places = np.arange(counts.sum()) + np.repeat(train.indptr[theirs[served]] - (np.cumsum(counts) - counts), counts)
-    rows, items = np.repeat(served, counts), recoded(train.items[places], train.item_ids, judgments.item_ids)
+    rows, items = np.repeat(served, counts), judgments.item_ids.recoded(train.items[places], train.item_ids)
     return rows[items != UNKNOWN], items[items != UNKNOWN]
 
 

@@ -21,8 +21,7 @@ from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import bias as bias_facts
 from cranfield.metrics import kendall_tau_b
 
-# Maximum number of changed conclusions that are listed one by one.
-_SPELLED = 4
+_SPELLED = 4  # maximum number of changed conclusions that are listed one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +98,8 @@ class Bias:
 
     def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
         """Return each pair with the system that is significantly better, or None if neither is."""
-        frame = self.comparisons[protocol].frame()
-        return [
-            (row["system_a"], row["system_b"], row["better"] if row["significant"] else None)
-            for row in frame.iter_rows(named=True)
-        ]
+        columns = self.comparisons[protocol].frame().select("system_a", "system_b", "better", "significant")
+        return [(a, b, better if significant else None) for a, b, better, significant in columns.iter_rows()]
 
     @cached_property
     def agreement(self) -> Mapping[str, float]:
@@ -217,14 +213,8 @@ class Bias:
             ]
             for row in self.shares.iter_rows(named=True)
         ]
-        header = [
-            "system",
-            self.metric,
-            "reached by popularity",
-            "partial correlation",
-            "times as popular",
-            "in the head",
-        ]
+        explained = ["reached by popularity", "partial correlation", "times as popular", "in the head"]
+        header = ["system", self.metric, *explained]
         return Table(header, rows, f"How much of {self.metric} popularity explains under {bias_facts.CHOSEN}", [])
 
     def _orders_table(self) -> Table:

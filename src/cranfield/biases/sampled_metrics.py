@@ -289,15 +289,11 @@ def _whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class _Mixture:
-    """The mixture model of sampled ranks: their counts, and their probabilities for each full rank.
+    """The mixture model of sampled ranks, for each number of sampled items."""
 
-    For each number of sampled items, ``counts[r]`` rows have the sampled rank r + 1, and ``chances[r, k]`` is its
-    probability at the k-th full rank of the grid, the mean over the rows' numbers of candidates.
-    """
-
-    grid: Floats
-    counts: list[Floats]
-    chances: list[Floats]
+    grid: Floats  # of full ranks
+    counts: list[Floats]  # how many rows have each sampled rank
+    chances: list[Floats]  # sampled ranks × grid: their probability, the mean over the rows' numbers of candidates
 
     @classmethod
     def of(cls, rows: _Rows, grid: Floats, replacement: bool) -> _Mixture:
@@ -344,10 +340,7 @@ class _Mixture:
         return value / total
 
     def range_of(self, worth: Floats, level: float) -> tuple[float, float]:
-        """Return the least and the largest mean worth over the distributions that agree with the sampled ranks.
-
-        The distribution function of sampled ranks is within simultaneous limits at a few of them.
-        """
+        """Return the range of mean worth over distributions within simultaneous limits of the sampled ranks' shares."""
         from scipy.optimize import linprog
 
         each = max(2, _BANDS // len(self.counts))
@@ -363,17 +356,11 @@ class _Mixture:
                 for counts, places in zip(self.counts, points)
             ]
             low, high = (np.concatenate(ends) for ends in zip(*limits))
+            within = {"A_ub": np.concatenate([matrix, -matrix]), "b_ub": np.concatenate([high, -low])}
+            summed = {"A_eq": np.ones((1, len(worth))), "b_eq": [1.0], "bounds": (0, None)}
             ends = []
             for sign in (1.0, -1.0):
-                solution = linprog(
-                    sign * worth,
-                    A_ub=np.concatenate([matrix, -matrix]),
-                    b_ub=np.concatenate([high, -low]),
-                    A_eq=np.ones((1, len(worth))),
-                    b_eq=[1.0],
-                    bounds=(0, None),
-                    method="highs",
-                )
+                solution = linprog(sign * worth, **within, **summed, method="highs")
                 ends.append(sign * float(solution.fun) if solution.success else np.nan)
             if not np.isnan(ends).any():
                 return ends[0], max(ends[0], ends[1])

@@ -44,7 +44,7 @@ _MODULES = {
     "check-split": "split",
     "calibrate": "recommend",
     "dialects": "evaluate",
-    "suggest-judgments": "unjudged",
+    "suggest-judgments": "compare",
     **dict.fromkeys(("new", "run", "show", "checklist", "diff", "clean"), "experiment"),
 }
 """The module of each command that is not in the module of its name."""
@@ -108,7 +108,8 @@ def _main(arguments: list[str] | None) -> None:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as stop:
-        _end(f"stopped{_how_to_go_on(stop)}", 130)
+        interrupt = stop.__cause__ if isinstance(stop, click.Abort) else stop  # Click hides the interrupt
+        _end(f"stopped; {interrupt}" if isinstance(interrupt, Stopped) else "stopped", 130)
     except Exception as error:
         message = _told(error)
         if message is None:
@@ -118,12 +119,6 @@ def _main(arguments: list[str] | None) -> None:
         if not is_short_of_memory(error):
             raise
         _end(SHORT_OF_MEMORY.format(""))
-
-
-def _how_to_go_on(stop: BaseException) -> str:
-    """Return how to continue after a stopped command, as a clause to end a message; Click hides the interrupt."""
-    interrupt = stop.__cause__ if isinstance(stop, click.Abort) else stop
-    return f"; {interrupt}" if isinstance(interrupt, Stopped) else ""
 
 
 def _told(error: Exception) -> str | None:

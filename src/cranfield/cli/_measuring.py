@@ -15,9 +15,9 @@ from cranfield import measures
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.cli._options import (
-    Command,
     Decorator,
     add_options,
+    choice_option,
     decision_option,
     decision_options,
     refuse_idle,
@@ -28,8 +28,9 @@ from cranfield.cli._output import tell
 from cranfield.cli._reading import RUN_READING_OPTIONS, SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, Relevance, read
 from cranfield.judgments import NONE, Cataloguing, Context, Judged, NegativeGrades, as_judged, with_live
-from cranfield.metrics import at_levels, levels_note
-from cranfield.rankings import Ranking, Run, RunTables, read_runs, read_test
+from cranfield.metrics import at_levels, levels_of
+from cranfield.rankings import Ranking, Run, read_runs, read_test
+from cranfield.splits import REPEATS, counted_test
 from cranfield.tables import spark_session
 
 _WRITTEN = ("quote", "encoding")
@@ -52,6 +53,7 @@ class MeasuringOptions:
     lists: Any = "full"
     ties: Any = "trec_eval"
     negative_grades: Any = "judged"
+    repeats: str | None = None
     catalogue: str = NONE
     levels: str = "none"
     engine: Any = "memory"
@@ -105,7 +107,11 @@ class MeasuringOptions:
             options=self,
         )
         columns.check()
-        return files
+        if self.repeats is None:
+            return files
+        if not isinstance(files.test, Ratings):
+            raise SettingError("--repeats needs the test set in memory; leave --engine out, or give more --memory")
+        return replace(files, test=counted_test(files.test, files.train, self.repeats))
 
     @property
     def reading_of_test(self) -> dict[str, Any]:
@@ -135,17 +141,13 @@ class Loaded:
             return tuple(metrics)
         judged = self.options.negative_grades == "judged"
         scale = Relevance.of(self.test, train=self.train, negative=judged).scale
-        tell([levels_note(scale)])
+        tell([levels_of(scale)])
         return tuple(map(str, at_levels(metrics, scale)))
 
     @property
     def histories(self) -> list[tuple[str, Sequence[Step]]]:
         """How the files were read, by the name of the system or of the test set."""
-        of_runs = [
-            (name, run.history)
-            for run in self.runs
-            for name in (run.systems if isinstance(run, RunTables) else [run.name])
-        ]
+        of_runs = [(name, run.history) for run in self.runs for name in (run.systems if self.in_parts else [run.name])]
         return [("the test set was read", self.test.history), *of_runs]
 
     def measure(self, metrics: Sequence[str], *, bounds: bool = False) -> measures.Scores:
@@ -205,6 +207,9 @@ _ENGINE = (
     ),
     _MASTER,
 )
+engine_options: Decorator[Any] = partial(add_options, _ENGINE)
+"""Gives a command of `measuring_options` ``--engine``, ``--memory`` and ``--master``."""
+
 _OF_FILES = (
     click.option("--run-format", metavar="NAME", help="The format of the runs.  [default: detected]"),
     click.option(
@@ -223,18 +228,18 @@ _OPTIONS = (
     decision_option(
         Ranking.decisions()["lists"], help="condensed: remove items without a test rating from the lists first."
     ),
-    click.option(
-        "--ties",
-        type=click.Choice(["trec_eval", "input", "average"]),
-        default="trec_eval",
-        help="How to order items with equal scores.",
-    ),
+    choice_option("--ties", ["trec_eval", "input", "average"], "How to order items with equal scores."),
     click.option("--train", metavar="FILE", help="The training ratings, for popularity, novelty and checks."),
     click.option(
+        "--repeats",
+        type=click.Choice(REPEATS),
+        help="Test items that are in their user's training ratings (--train): exclude them, allow both, or only them. "
+        "Without it the test set counts as it is.",
+    ),
+    choice_option(
         "--negative-grades",
-        type=click.Choice(get_args(NegativeGrades)),
-        default="judged",
-        help="What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.",
+        get_args(NegativeGrades),
+        "What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.",
     ),
     *_OF_FILES,
 )
@@ -252,11 +257,6 @@ segment_option = click.option(
     help="Also show results by group: activity (new, light, heavy users), popularity, period, a FILE or "
     "FILE:COLUMN of users or items with their group, or a column of the test file. Repeat for more.",
 )
-
-
-def engine_options(command: Command) -> Command:
-    """Give a command of `measuring_options` ``--engine``, ``--memory`` and ``--master``."""
-    return add_options(_ENGINE, command)
 
 
 def spark_options(where: str) -> Decorator[Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import Field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from cranfield._checks import size
-from cranfield._decisions import Decided
+from cranfield._decisions import DecisionGroup
 from cranfield._errors import SettingError, nearest
 from cranfield._own_code import allowing
 from cranfield._settings import settings
@@ -104,17 +104,16 @@ overlap_option = click.option(
 )
 
 
-def process_options(command: Command) -> Command:
-    """Give a command ``--threads`` and ``--quiet``, which become settings of the process."""
-    return add_options((_THREADS, _QUIET), command)
+process_options: Decorator[Any] = partial(add_options, (_THREADS, _QUIET))
+"""Gives a command ``--threads`` and ``--quiet``, which become settings of the process."""
+
+common_options: Decorator[Any] = partial(add_options, (_SEED, _THREADS, _QUIET))
+"""Gives a command with randomness ``--seed`` too, which it receives; they may also come before the command's name."""
 
 
-def common_options(command: Command) -> Command:
-    """Give a command with randomness ``--seed``, which it receives, and the options of the process.
-
-    They may also come before the command's name.
-    """
-    return add_options((_SEED, _THREADS, _QUIET), command)
+def choice_option(name: str, choices: Sequence[str], help: str) -> Decorator[Any]:
+    """Return an option that takes one of several words, by default the first of them."""
+    return click.option(name, type=click.Choice(choices), default=choices[0], help=help)
 
 
 def systems_option(help: str) -> Decorator[Any]:
@@ -182,7 +181,7 @@ def decision_option(declared: Field[Any], option: str = "", **changes: Any) -> D
     return click.option(f"--{name}", declared.name, **{**options, **changes})
 
 
-def decision_options(group: type[Decided], **changes: Mapping[str, Any]) -> Decorator[Any]:
+def decision_options(group: type[DecisionGroup], **changes: Mapping[str, Any]) -> Decorator[Any]:
     """Give a command an option for each decision of a group; ``changes`` override parts of them, by decision."""
     options = [decision_option(declared, **changes.get(name, {})) for name, declared in group.decisions().items()]
     return lambda command: add_options(options, command)

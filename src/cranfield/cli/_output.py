@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -45,9 +45,9 @@ def inform(*lines: object, err: bool = False) -> None:
         say_line(line, err=err)
 
 
-def tell(notes: Iterator[str] | Sequence[str]) -> None:
+def tell(notes: Iterable[object]) -> None:
     """Print notes on standard error; with ``--quiet`` only warnings."""
-    for note in notes:
+    for note in map(str, notes):
         if not settings.quiet or note.startswith("Warning: "):
             say_line(f"· {note}", err=True)
 

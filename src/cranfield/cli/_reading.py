@@ -11,21 +11,12 @@ import click
 
 from cranfield._errors import SettingError, suggestion
 from cranfield._files import meant
-from cranfield.cli._options import add_options, unpack_option
-from cranfield.data import Ratings, Repeated, read
+from cranfield.cli._options import add_options, choice_option, unpack_option
+from cranfield.data import READING, Ratings, read
 from cranfield.rankings import Gaps
 from cranfield.tables import MissingColumnError, is_parquet
 
 Read = TypeVar("Read")
-
-DEFAULTS = {
-    **dict.fromkeys(("user", "item", "rating", "time", "separator", "header")),
-    "quote": '"',
-    "encoding": "utf-8",
-    "repeated": "error",
-    "counts": "keep",
-}
-"""The content of ``reading`` if no option is given."""
 
 
 def _with_tabs(text: str) -> str:
@@ -45,23 +36,34 @@ _OPTIONS = (
     ),
     click.option("--header/--no-header", default=None, help="Whether the first row holds the column names."),
     click.option("--no-quote", is_flag=True, help="Treat quotes as ordinary characters."),
-    click.option("--encoding", default=DEFAULTS["encoding"], metavar="NAME", help="The text encoding."),
+    click.option("--encoding", default=READING["encoding"], metavar="NAME", help="The text encoding."),
     click.option(
         "--repeated",
-        type=click.Choice(get_args(Repeated)),
-        default=DEFAULTS["repeated"],
-        help="What to do if a user rates an item several times.",
+        default="auto",
+        metavar="RULE",
+        help="If a user has an item several times: error, or the rule that makes one rating of them (last, first, "
+        "mean, max, sum, count, binary), or two for training and test (sum/max). Splits divide rows with times first. "
+        "auto: sum/max for events, error for ratings.",
     ),
+    click.option("--basket", metavar="COLUMN", help="The column of baskets or sessions, which splits keep together."),
+    click.option("--session-gap", metavar="TIME", help="Make sessions: a longer pause, such as 30min, starts one."),
+    click.option("--type", metavar="COLUMN", help="The column of types of events."),
     click.option(
-        "--counts",
-        type=click.Choice(["keep", "to_ratings"]),
-        default=DEFAULTS["counts"],
-        help="Keep play counts, or turn them into ratings from 1 to 5 (Celma's method).",
+        "--type-weight", "type_weights", multiple=True, metavar="TYPE=NUMBER", help="What events of a type are worth."
+    ),
+    choice_option(
+        "--counts", ["keep", "to_ratings"], "Keep play counts, or turn them into ratings from 1 to 5 (Celma's method)."
     ),
     unpack_option,
 )
 
-READING_OPTIONS = (*DEFAULTS, "no_rating", "no_time", "no_quote")
+READING_OPTIONS = (
+    *(name for name in READING if name != "weights"),
+    "type_weights",
+    "no_rating",
+    "no_time",
+    "no_quote",
+)
 """The names of the options that `reading_options` adds."""
 
 
@@ -74,7 +76,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_reading(*arguments: Any, **options: Any) -> Any:
         given = {name: options.pop(name) for name in READING_OPTIONS if name != "quote"}
-        reading = {name: given.get(name, usual) for name, usual in DEFAULTS.items()}
+        reading = {name: given.get(name, usual) for name, usual in READING.items()}
+        reading["weights"] = _weights(given["type_weights"])
         for name in ("rating", "time"):
             if given[f"no_{name}"]:
                 if given[name] is not None:
@@ -87,15 +90,28 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return add_options(_OPTIONS, with_reading)
 
 
+def _weights(given: Iterable[str]) -> dict[str, float] | None:
+    """Return the weights of types of events; None if there are none."""
+    weights = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            weights[name] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise click.UsageError(f"--type-weight {text} is not a type and its weight; write --type-weight click=1")
+    return weights or None
+
+
 _RUN_OPTIONS = {
     "score": click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
     "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
     "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
-    "gaps": click.option(
+    "gaps": choice_option(
         "--gaps",
-        type=click.Choice(get_args(Gaps)),
-        default="keep",
-        help="Ranks without scores that leave places out: keep these places, with an unknown item, or close them.",
+        get_args(Gaps),
+        "Ranks without scores that leave places out: keep these places, with an unknown item, or close them.",
     ),
     "system": click.option(
         "--system", metavar="COLUMN", help="The column of systems, in a file with the runs of several systems."
@@ -193,7 +209,7 @@ def file_or_dataset(source: str, reading: dict[str, Any], part: str | None = Non
             f"{source!r} is neither a file nor a known dataset; see: cranfield data list"
             f"{suggestion(source, datasets.known())}"
         )
-    changed = [name for name, value in reading.items() if value != DEFAULTS[name]]
+    changed = [name for name, value in reading.items() if value != READING[name]]
     if changed:
         raise SettingError(
             f"{source} is a known dataset and needs no {', '.join(changed)}; those options are for files"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from cranfield._errors import MissingExtraError
 from cranfield._figures import STYLES, check_libraries
 from cranfield.cli._measuring import Loaded
-from cranfield.cli._options import Command, add_options
+from cranfield.cli._options import Decorator, add_options
 from cranfield.cli._output import say, say_line
 from cranfield.experiments import Results
 from cranfield.measures import Scores, examine_for
@@ -34,9 +35,8 @@ _OF_EXPERIMENTS = (
 )
 
 
-def experiment_options(command: Command) -> Command:
-    """Give a command that runs an experiment file the options of its report and of its code."""
-    return add_options(_OF_EXPERIMENTS, command)
+experiment_options: Decorator[Any] = partial(add_options, _OF_EXPERIMENTS)
+"""Gives a command that runs an experiment file the options of its report and of its code."""
 
 
 def experiment_report(wanted: bool) -> Callable[[Results, Path], list[Path]] | None:

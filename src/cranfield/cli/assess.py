@@ -15,7 +15,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
 from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli import _measuring
-from cranfield.cli._options import AGAIN, common_options, decision_option, numbers, refuse_idle, resumes
+from cranfield.cli._options import AGAIN, choice_option, common_options, decision_option, numbers, refuse_idle, resumes
 from cranfield.cli._output import as_json, inform, put, put_text, written
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.comparisons import Comparing
@@ -84,12 +84,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option(
     "--cutoffs", metavar="LIST", help="Also assess every metric at these cut-offs: 5,10,20, or all (5 to 100)."
 )
-@click.option(
-    "--correlation",
-    type=click.Choice(["tau-b", "tau-ap"]),
-    default="tau-b",
-    help="The correlation between two orders of systems.",
-)
+@choice_option("--correlation", ["tau-b", "tau-ap"], "The correlation between two orders of systems.")
 @click.option("--decimals", type=int, default=12, help="Round averages before ordering systems.")
 @decision_option(Averaging.decisions()["undefined"])
 @decision_option(Comparing.decisions()["significance"], metavar="TEST", help="The test behind discriminative power.")
@@ -100,7 +95,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option("--weight", "weights", multiple=True, metavar="NAME=W", help="The weight of a criterion in the advice.")
 @click.option("--figures/--no-figures", default=True, help="Whether to write figures to --out.")
 @style_option
-@click.option("--format", type=click.Choice(["table", "csv", "json"]), default="table", help="The output format.")
+@choice_option("--format", ["table", "csv", "json"], "The output format.")
 @click.option(
     "--study", type=click.Choice([*STUDIES, "samples"]), default="robustness", help="The study to print as CSV or JSON."
 )

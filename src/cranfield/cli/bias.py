@@ -35,6 +35,11 @@ Examples:
 @systems_option("With --data: a system to train.  [default: popularity, random, average, knn, puresvd]")
 @click.option("--test", metavar="FILE", help="The held-out ratings; RUN... are then ranked lists.")
 @click.option("--train", metavar="FILE", help="With --test: the training ratings, which define popularity.")
+@click.option(
+    "--repeats",
+    type=click.Choice(["exclude", "allow"]),
+    help="With --test: whether test items that are in their user's training ratings count.",
+)
 @click.option("-m", "--metric", default="P@10", help="A metric with a cut-off.")
 @threshold_option
 @click.option(
@@ -66,6 +71,7 @@ def bias_command(
     systems: tuple[str, ...],
     test: str | None,
     train: str | None,
+    repeats: str | None,
     threshold: Any,
     nonrelevant: int,
     propensities: str | None,
@@ -87,7 +93,7 @@ def bias_command(
         refuse_idle("without --propensities", "clip")
     options |= {"threshold": threshold, "propensities": _propensities(propensities)}
     if data is not None:
-        refuse_idle("with --data", "test", "train", "runs", *LIST_OPTIONS)
+        refuse_idle("with --data", "test", "train", "runs", "repeats", *LIST_OPTIONS)
         answer = bias(read(data, **reading), list(systems) or None, nonrelevant=nonrelevant, jobs=jobs, **options)
     else:
         refuse_idle("without --data", "systems", "nonrelevant", "jobs")
@@ -97,16 +103,17 @@ def bias_command(
             raise click.UsageError("popularity is counted in the training ratings; give them with --train")
         loaded = load(runs, test, train, threshold)
         options["strict"] = loaded.options.strict
-        answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, **options)
+        answer = bias(runs=loaded.runs, test=loaded.test, train=loaded.train, repeats=repeats, **options)
     if format in ("table", "json"):
         put_result(answer, format, out)
     else:
         put_tables(list(answer.tables().values()), format, out)
     tell(map(str, answer.notes))
     if report is not None:
-        from cranfield.reports import TITLE, bias_sections, page, write_page
+        from cranfield._files import write_text
+        from cranfield.reports import TITLE, bias_sections, page
 
-        write_page(report, page(TITLE, bias_sections(answer)))
+        write_text(report, page(TITLE, bias_sections(answer)))
 
 
 def _propensities(given: str | None) -> Any:

@@ -15,7 +15,14 @@ from cranfield import simulate
 from cranfield._errors import SettingError
 from cranfield._record import record as record_checksum
 from cranfield._version import __version__
-from cranfield.cli._options import CommandGroup, common_options, process_options, refuse_idle, unpack_option
+from cranfield.cli._options import (
+    CommandGroup,
+    choice_option,
+    common_options,
+    process_options,
+    refuse_idle,
+    unpack_option,
+)
 from cranfield.cli._output import inform, output_options, put, put_result, say, say_line
 from cranfield.cli._reading import READING_OPTIONS, file_or_dataset, reading_options
 from cranfield.data import Ratings, describe, read, write
@@ -41,21 +48,17 @@ Examples:
 
 @data_command.command(epilog=_LIST, short_help="List the known datasets.")
 @click.argument("text", default="")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "csv", "json"]),
-    default="table",
-    help="The output format; csv and json also contain the home page and the citation.",
+@choice_option(
+    "--format", ["table", "csv", "json"], "The output format; csv and json also contain the home page and the citation."
 )
-def list_command(text: str, form: str) -> None:
+def list_command(text: str, format: str) -> None:
     """List the known datasets, or those whose name contains TEXT."""
     from cranfield.datasets import listing
 
     frame = listing().filter(pl.col("name").str.contains(text.lower(), literal=True))
-    if form == "csv":
+    if format == "csv":
         click.echo(frame.write_csv(), nl=False)
-    elif form == "json":
+    elif format == "json":
         click.echo(json.dumps(frame.to_dicts(), indent=2, ensure_ascii=False))
     else:
         click.echo(_table([list(_SHOWN), *([_cell(row[name]) for name in _SHOWN] for row in frame.to_dicts())]))
@@ -198,12 +201,7 @@ _KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "p
 
 @data_command.command(epilog=_SIMULATE, short_help="Write simulated ratings, with the truth behind them.")
 @click.option("--out", required=True, metavar="FILE", help="Where to write the ratings: .parquet, .csv or .tsv.")
-@click.option(
-    "--kind",
-    type=click.Choice(list(_KINDS)),
-    default="world",
-    help="A world with known truth, or ratings that only follow a popularity curve.",
-)
+@choice_option("--kind", list(_KINDS), "A world with known truth, or ratings that only follow a popularity curve.")
 @click.option("--users", type=int, help="The number of users.  [default: 1000, or as in --like]")
 @click.option("--items", type=int, help="The number of items.  [default: 500, or as in --like]")
 @click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or as in --like]")

@@ -12,7 +12,7 @@ import polars as pl
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.cli import _measuring
-from cranfield.cli._options import common_options, process_options, refuse_idle
+from cranfield.cli._options import choice_option, common_options, process_options, refuse_idle
 from cranfield.cli._output import (
     check_frame_file,
     output_options,
@@ -24,6 +24,8 @@ from cranfield.cli._output import (
     written,
 )
 from cranfield.cli._report import report_option, write_page
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import NONE
 from cranfield.measures import DEFAULT_METRICS, Averaging, Measuring, compare_tools, dialects_table, examine_for
 
@@ -49,12 +51,7 @@ Examples:
     "'geometric(form=trec_eval|adjusted)', trimmed, standardised, 'urisk(baseline=SYSTEM, alpha=1)', "
     "'trisk(baseline=SYSTEM)' or georisk."
 )
-@click.option(
-    "--interval",
-    type=click.Choice(["analytic", "bootstrap"]),
-    default="analytic",
-    help="The method of the confidence intervals of averages.",
-)
+@choice_option("--interval", ["analytic", "bootstrap"], "The method of the confidence intervals of averages.")
 @click.option(
     "--level",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -76,18 +73,13 @@ Examples:
     help="Measure the expected value over random draws of N non-relevant items per list; the runs must rank all "
     "candidates.",
 )
-@click.option(
-    "--relevant",
-    type=click.Choice(["all", "one"]),
-    default="all",
-    help="With --over-draws: one list per user, or one list for each relevant item.",
+@choice_option(
+    "--relevant", ["all", "one"], "With --over-draws: one list per user, or one list for each relevant item."
 )
-@click.option(
+@choice_option(
     "--candidates",
-    type=click.Choice(["all", "test"]),
-    default="all",
-    help="With --times-random, --over-draws or --correct-sampled: the candidates, all items or those with a test "
-    "rating.",
+    ["all", "test"],
+    "With --times-random, --over-draws or --correct-sampled: the candidates, all items or those with a test rating.",
 )
 @click.option(
     "--correct-sampled",
@@ -186,7 +178,7 @@ def evaluate_command(
             frame = frame.join(estimates, on=["system", "metric"], how="left")
         frame = _measuring.with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
         put(written(frame, format), out)
-        tell([scores.relevance] if scores.relevance else [])
+        tell(filter(None, [scores.relevance]))
         tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
         tables = [
@@ -243,18 +235,10 @@ def dialects_command(
         put_tables([dialects_table(frame)], format, out)
 
 
-def _notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[str, ...]:
-    """Return a note on the format that each source was read as; nothing for what was made here.
-
-    Examples
-    --------
-    >>> from cranfield.rankings import read_run, read_test
-    >>> run, test = read_run({"ann": ["x"]}), read_test({"ann": {"x": 1}})
-    >>> _notes_on_reading([("the test set was read", test.history), ("knn", run.history)])
-    ('the test set was read as qrels, knn as dict',)
-    """
+def _notes_on_reading(histories: Sequence[tuple[str, Sequence[Step]]]) -> tuple[Fact, ...]:
+    """Return a note on the format that each source was read as; nothing for what was made here."""
     said: dict[str, list[str]] = {}
     for name, history in histories:
         if history and "format" in history[-1].settings:
             said.setdefault(str(history[-1].settings["format"]), []).append(name)
-    return (", ".join(f"{', '.join(who)} as {kind}" for kind, who in said.items()),) if said else ()
+    return (scores_facts.ReadAs(tuple((kind, tuple(who)) for kind, who in said.items())),) if said else ()

@@ -16,6 +16,7 @@ from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._record import record
 from cranfield.cli._measuring import spark_options, threshold_option
 from cranfield.cli._options import (
+    choice_option,
     common_options,
     decision_options,
     jobs_option,
@@ -29,11 +30,11 @@ from cranfield.cli._options import (
 )
 from cranfield.cli._output import inform, make_folder, put_on_spark, refuse_file
 from cranfield.cli._reading import for_file, reading_options, run_reading_options
-from cranfield.data import Ratings, read, with_features
+from cranfield.data import Ratings, over_one_vocabulary, read, together, with_features
 from cranfield.judgments import Context, as_judged, check_inputs
 from cranfield.recommenders import SYSTEMS
 from cranfield.splits import Split, predefined, read_item_groups
-from cranfield.tables import SparkTable, spark_session
+from cranfield.tables import FORMATS, SparkTable, spark_session
 
 _FORMATS = ["parquet", "tsv", "csv", "trec"]
 
@@ -57,6 +58,12 @@ Examples:
 @click.option("--train", required=True, metavar="FILE", help="The training ratings.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for options that need them.")
 @click.option(
+    "--validation",
+    metavar="FILE",
+    help="The validation part of the split: it stops systems that learn in epochs, all are then trained on both parts, "
+    "and its items are not recommended.",
+)
+@click.option(
     "--profiles",
     metavar="FILE",
     help="The profiles of held-out users, as written by split --method strong_generalisation; lists are made for "
@@ -64,7 +71,7 @@ Examples:
 )
 @systems_option("A system, as listed below, or my_module:MyClass(k=5). Repeat for more.")
 @click.option("--out", required=True, metavar="FOLDER", help="The folder to write to, one file per system.")
-@click.option("--format", type=click.Choice(_FORMATS), default="parquet", help="The file format.")
+@choice_option("--format", _FORMATS, "The file format.")
 @click.option(
     "--resume",
     is_flag=True,
@@ -92,6 +99,7 @@ Examples:
 def recommend_command(
     train: str,
     test: str | None,
+    validation: str | None,
     profiles: str | None,
     systems: tuple[str, ...],
     out: str,
@@ -110,7 +118,9 @@ def recommend_command(
     if not systems:
         raise SettingError("no system is given; name at least one, such as -s popularity")
     if engine == "spark":
-        refuse_idle("with --engine spark", "test", "profiles", "format", "resume", "item_groups", "user_features")
+        refuse_idle(
+            "with --engine spark", "test", "validation", "profiles", "format", "resume", "item_groups", "user_features"
+        )
         refuse_idle("with --engine spark", "item_features", "threshold", "overlap", "jobs")
         _recommend_on_spark(train, systems, out, master, for_file(train, reading, [train]), decisions)
         return
@@ -129,15 +139,22 @@ def recommend_command(
         raise SettingError("--candidates group needs the popularity groups of the items; give --item-groups FILE")
     if decisions["relevant"] == "all" and decisions["nonrelevant"] == "all":
         refuse_idle("without --relevant one or --nonrelevant", "threshold")
-    sources = [path for path in (train, test, profiles) if path is not None]
+    sources = [path for path in (train, test, validation, profiles) if path is not None]
     for path in files.values():
         if path.resolve() in (Path(source).resolve() for source in sources):
             raise SettingError(f"{path} is one of the input files; choose another folder with --out")
-    parts = [read(path, **for_file(path, reading, sources)) for path in sources]
-    parts[0] = with_features(parts[0], user_features, item_features)
-    data: Ratings | Split = parts[0]
+    parts = {path: read(path, **for_file(path, reading, sources)) for path in sources}
+    parts[train] = with_features(parts[train], user_features, item_features)
+    data: Ratings | Split = parts[train]
+    if validation is None:
+        _tell_of_validation(Path(train))
+    elif test is None:
+        rule = "sum/max" if parts[train].events is not None else None
+        data = together(over_one_vocabulary([parts[train], parts[validation]]), rule)
     if test is not None:
-        data = predefined(*parts[:2], profiles=None if profiles is None else parts[2], overlap=overlap or "error")
+        others = {"validation": validation, "profiles": profiles}
+        given = {name: parts[path] for name, path in others.items() if path is not None}
+        data = predefined(parts[train], parts[test], **given, overlap=overlap or "error")  # type: ignore[arg-type]
         if item_groups is not None:
             data = replace(data, item_groups=read_item_groups(item_groups, data.train.item_ids))
     lists = rankings.recommend_to_files(data, files, resume=resume, **decisions)
@@ -148,6 +165,18 @@ def recommend_command(
         kept -= 1
     if kept:
         inform(f"{kept} of {len(files)} runs already existed and were kept")
+
+
+def _tell_of_validation(train: Path) -> None:
+    """Say that the validation part of the same split is not used, if there is one beside the training part."""
+    beside = [train.with_name(f"validation.{ending}") for ending in FORMATS]
+    there = next((path for path in beside if path.is_file() and train.stem == "train"), None)
+    if there is not None:
+        inform(
+            f"note: {there} is not used, so that its items may be recommended; give it with --validation to train on "
+            "both parts and leave its items out",
+            err=True,
+        )
 
 
 def _recommend_on_spark(
@@ -221,7 +250,7 @@ def calibrate_command(
     layout = {name: value for name, value in run_reading.items() if name != "system"}
     lists, held_out = (rankings.read_run(path, **for_file(path, layout, [run, by])) for path in (run, by))
     for warning in check_inputs(as_judged([held_out], ratings, None, Context()), ratings, strict=strict):
-        warnings.warn(warning, CranfieldWarning, stacklevel=1)
+        warnings.warn(str(warning), CranfieldWarning, stacklevel=1)
     calibrated = rankings.calibrate(lists, held_out, ratings, method)
     fitted = calibrated.calibration
     assert fitted is not None

@@ -15,11 +15,10 @@ from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text
 from cranfield._record import Step
-from cranfield.cli._options import common_options, overlap_option, process_options
+from cranfield.cli._options import choice_option, common_options, overlap_option, process_options
 from cranfield.cli._output import as_json, inform, output_options, put, put_text, refuse_file, say_line, written
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
-from cranfield.data import read
 from cranfield.tables import FORMATS
 
 _DEFAULT = splits.Splitting().split
@@ -54,7 +53,7 @@ Examples:
     "--filter", "filters", multiple=True, metavar="FILTER", help="Filter FILE first; see: cranfield data filter."
 )
 @click.option("--out", required=True, metavar="FOLDER", help="Where to write the parts and split.json.")
-@click.option("--format", type=click.Choice(FORMATS), default="parquet", help="The file format.")
+@choice_option("--format", FORMATS, "The file format.")
 @click.option("--force", is_flag=True, help="Replace another split, or files of the same names, in FOLDER.")
 @reading_options
 @common_options
@@ -169,13 +168,10 @@ def _checks(sources: Sequence[str], promise: Any, reading: dict[str, Any]) -> li
         )
     if folders:
         homes = [home for folder in folders for home in splits.split_folders(folder)]
-        options = {name: value for name, value in reading.items() if name != "repeated"}
-        return [splits.check_split(home, promise=promise, name=_name(home, homes), **options) for home in homes]
-    train, test, *further = (
-        read(source, **{**for_file(source, reading, sources), "repeated": "last"}) for source in sources
-    )
+        return [splits.check_split(home, promise=promise, name=_name(home, homes), **reading) for home in homes]
+    train, test, *further = (splits.read_part(source, **for_file(source, reading, sources)) for source in sources)
     name = " and ".join(Path(source).name for source in sources[:2])
-    return [splits.check_split(train, test, *further, promise=promise, name=name)]
+    return [splits.check_split(train, test, *further, promise=promise, name=name, repeated=reading["repeated"])]
 
 
 def _name(home: Path, homes: Sequence[Path]) -> str:

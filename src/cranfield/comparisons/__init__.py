@@ -1,6 +1,5 @@
 """Comparing systems: paired tests, corrections, effect sizes, power and equivalence (decision D)."""
 
-from cranfield.comparisons import significance as _significance  # noqa: F401  (registers the tests)
 from cranfield.comparisons.answers import add_judgments, is_answered
 from cranfield.comparisons.by_segment import SegmentComparison, compare_segments, leads_frame, window_leads
 from cranfield.comparisons.comparing import (
@@ -17,7 +16,7 @@ from cranfield.comparisons.gate import Gate
 from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
 from cranfield.comparisons.sample import Sample
 from cranfield.comparisons.samples import AVERAGES, as_scores, make_samples, pairs_of
-from cranfield.comparisons.significance.bootstrap import cannot_differ, resampled
+from cranfield.comparisons.significance import cannot_differ, resampled
 from cranfield.comparisons.suggestions import CAVEATS, Labelling, labelling_curve, suggest_judgments
 from cranfield.comparisons.tipping import LINEAR, TippingPoints, tipping_points
 

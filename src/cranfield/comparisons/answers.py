@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield.data import Ratings, over_one_vocabulary, read
+from cranfield.data import Ratings, over_one_vocabulary, read, together
 from cranfield.judgments import as_test
 
 _COLUMNS = ("user", "item", "rating")
@@ -38,7 +39,7 @@ def add_judgments(test: Any, judgments: Any) -> Ratings:
     Ratings(1 users, 2 items, 2 ratings)
     """
     known, answers = over_one_vocabulary([as_test(test), _read_answers(judgments)])
-    keys, new = (ratings.users.astype(np.int64) * ratings.n_items + ratings.items for ratings in (known, answers))
+    keys, new = known.pairs, answers.pairs
     _, in_test, in_answers = np.intersect1d(keys, new, assume_unique=True, return_indices=True)
     other = np.flatnonzero(known.values[in_test] != answers.values[in_answers])
     if len(other):
@@ -50,15 +51,7 @@ def add_judgments(test: Any, judgments: Any) -> Ratings:
             remedy="correct one of them, or leave the judgment out",
         )
     fresh = answers.keep(~np.isin(new, keys))
-    return Ratings.from_codes(
-        known.user_ids,
-        known.item_ids,
-        np.concatenate([known.users, fresh.users]),
-        np.concatenate([known.items, fresh.items]),
-        np.concatenate([known.values.astype(np.float64), fresh.values.astype(np.float64)]),
-        name=known.name,
-        history=known.history,
-    )
+    return replace(together([known, fresh]), history=known.history)
 
 
 def _read_answers(source: Any) -> Ratings:

@@ -115,7 +115,7 @@ class SegmentComparison:
     def notes(self) -> tuple[str, ...]:
         """How the groups were made and tested."""
         notes = [
-            *self.segments.notes,
+            *sentences(self.segments.notes),
             "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
             "pairs of a metric (Holm)",
         ]

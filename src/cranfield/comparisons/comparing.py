@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield import _checks
-from cranfield._decisions import Decided, borrowed, decision, of_groups, takes_decisions, unless
+from cranfield._decisions import DecisionGroup, checked_field, decision, of_groups, takes_decisions, unless
 from cranfield._errors import SettingError
 from cranfield._numbers import nearest_count
 from cranfield._record import Step
@@ -74,11 +74,6 @@ def usual_correction(significance: str) -> str:
 
     ``max_t`` for tests of averages, so that their intervals and corrected p-values agree; ``none`` for Tukey's test,
     which includes its own correction; ``holm`` for all others.
-
-    Examples
-    --------
-    >>> [usual_correction(test) for test in ("permutation", "wilcoxon(zeros=pratt)", "tukey")]
-    ['max_t', 'holm', 'none']
     """
     name = parse(significance).name
     return "none" if name == "tukey" else CORRECTION if name in _WITH_INTERVALS else "holm"
@@ -110,22 +105,8 @@ _WITH_INTERVALS = ("permutation", "student", "bootstrap")
 
 
 @dataclass(frozen=True)
-class Comparing(Decided):
+class Comparing(DecisionGroup):
     """How systems are compared (decision D).
-
-    Parameters
-    ----------
-    significance
-        The paired test and its settings: ``permutation``, ``wilcoxon(zeros=pratt)``, ...
-    correction
-        ``none``, ``max_t``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric. The
-        default depends on the test: see `usual_correction`.
-    alpha
-        The level of significance.
-    baseline
-        The system that each of the others is compared with, or ``none`` for every pair.
-    subsets, subset_size
-        The number of random subsets of the users in which the test is repeated, and the share of the users in each.
 
     Examples
     --------
@@ -142,6 +123,8 @@ class Comparing(Decided):
         check=lambda _, value: spelled_test(value),
         phrase=unless("permutation", "tested by {}"),
     )
+    # ``none``, ``max_t``, ``bonferroni``, ``holm`` or ``benjamini_hochberg``, over the pairs of each metric. The
+    # default depends on the test: see `usual_correction`.
     correction: Any = decision(
         "D",
         CORRECTION,
@@ -159,8 +142,9 @@ class Comparing(Decided):
         check=_baseline,
         phrase=unless(NO_BASELINE, "against {}"),
     )
-    subsets: Any = borrowed(0, partial(_checks.whole, at_least=0, at_most=_checks.MOST_DRAWS))
-    subset_size: Any = borrowed(0.5, _checks.share)
+    # The number of random subsets of the users in which the test is repeated, and the share of the users in each.
+    subsets: Any = checked_field(0, partial(_checks.whole, at_least=0, at_most=_checks.MOST_DRAWS))
+    subset_size: Any = checked_field(0.5, _checks.share)
 
     def _check_together(self) -> None:
         if self.correction == CORRECTION:

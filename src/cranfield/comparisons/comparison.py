@@ -25,6 +25,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
+from cranfield.facts import scores as scores_facts
 from cranfield.metrics import averaging_phrases
 from cranfield.recommenders import system_among
 
@@ -66,6 +67,8 @@ class Comparison:
         The number of repetitions (splits and seeds) that the users were measured with.
     spread
         metrics × systems: the standard deviation of each average between repetitions; empty without repetitions.
+    same_split
+        Whether all repetitions have the same split, so that they differ only in the training seeds.
     gate
         The gate whose claims replace the verdict; see `no_worse`.
     samples
@@ -90,18 +93,19 @@ class Comparison:
     alpha: float
     baseline: str | None = None
     population: comparison_facts.Population | None = None
-    relevance: str = ""
+    relevance: scores_facts.RelevantItems | None = None
     counted: comparison_facts.UsersThatCount | None = None
     served: comparison_facts.Served | None = None
     common: Comparison | None = None
-    made_for: tuple[str, ...] = ()
-    nothing_relevant: str = ""
+    made_for: tuple[Fact, ...] = ()
+    nothing_relevant: scores_facts.NothingRelevant | None = None
     trained_once: tuple[str, ...] = ()
     repetitions: int = 1
     spread: tuple[tuple[float, ...], ...] = ()
+    same_split: bool = False
     gate: Gate | None = None
     samples: tuple[Sample, ...] = field(default=(), repr=False)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Fact, ...] = ()
     beside: str = ""
     left_out: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
@@ -254,8 +258,8 @@ class Comparison:
     ) -> Gate:
         if not self.samples:
             raise SettingError(
-                "this comparison was read from a folder, or its users are kept in parts, and it holds no values by "
-                "user; compare the scores again, as in cf.compare(results.findings(data).scores), or in memory"
+                "this comparison was read from a folder, and holds no values by user; compare the scores again, as in "
+                "cf.compare(results.findings(data).scores)"
             )
         base = than or self.baseline
         if base is None:
@@ -322,7 +326,7 @@ class Comparison:
         return [said[0], *means, *self.shortfall, *said[1:], *self.remarks]
 
     @property
-    def shortfall(self) -> list[Any]:
+    def shortfall(self) -> list[Fact]:
         """How many users each system serves, and the facts of the comparison among users that all serve."""
         if self.served is None:
             return [*self.made_for]
@@ -346,7 +350,7 @@ class Comparison:
             remarks.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
             spread = dict(zip(self.systems, self.spread[0]))
-            remarks.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread))
+            remarks.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
         return remarks + [comparison_facts.Warned(warning) for warning in self.warnings]
 
     @property
@@ -399,8 +403,7 @@ class Comparison:
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
         said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(averaged, self.metrics, self.left_out)]
-        said += ["" if self.population is None else str(self.population), self.relevance]
-        return "; ".join(filter(None, said))
+        return "; ".join([*said, *sentences(filter(None, (self.population, self.relevance)))])
 
     @property
     def intervals(self) -> str:

@@ -20,13 +20,7 @@ _SMALLEST_SQUARE = 1e-280
 
 
 def moments(d: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return n, the mean and the standard deviation (n − 1) of each row, ignoring NaN; spread from rounding is 0.
-
-    Examples
-    --------
-    >>> [part.tolist() for part in moments(np.array([[1.0, 3.0, np.nan]]))]
-    [[2.0], [2.0], [1.4142135623730951]]
-    """
+    """Return n, the mean and the standard deviation (n − 1) of each row, ignoring NaN; spread from rounding is 0."""
     n, total, squares = (np.zeros(len(d)) for _ in range(3))
     for users in slices_of_users(d.shape[1]):
         counted = ~np.isnan(d[:, users])
@@ -60,13 +54,7 @@ def zero_if_rounding(sd: Floats, mean: Floats) -> Floats:
 
 
 def unit_of(d: Floats) -> Floats:
-    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it is exact.
-
-    Examples
-    --------
-    >>> unit_of(np.array([[3.0, -5.0, np.nan], [0.0, 0.0, 0.0]])).tolist()
-    [4.0, 1.0]
-    """
+    """Return a power of 2 near the largest absolute value of each row, or 1: dividing by it is exact."""
     largest = np.fmax.reduce(np.abs(d), axis=1, initial=0.0)
     return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
 
@@ -146,21 +134,21 @@ def crossed_sign_test(data: Sequence[Sample]) -> list[TestResult]:
     A user's value in a repetition is 1 if the first system is better there, −1 if the second one is, and 0 if they tie.
     With one repetition, t equals that of the normal approximation of the sign test, up to the estimate of the variance.
     """
-    return [_crossed_signs(sample) for sample in data]
-
-
-def _crossed_signs(sample: Sample) -> TestResult:
-    assert sample.cells is not None
-    refuse_weights(sample, "sign")
-    cells = replace(sample, values=sample.cells.reshape(len(sample.systems), -1), cells=None)
-    blocks = []
-    for pairs in sample.blocks():
-        signs = np.sign(cells.raw_differences(pairs)).reshape(-1, *sample.cells.shape[1:])
-        times = np.count_nonzero(~np.isnan(signs), axis=2)
-        of_users = np.nansum(signs, axis=2) / np.maximum(times, 1)
-        blocks.append((of_users.sum(axis=1) / np.maximum(np.count_nonzero(times, axis=1), 1), Crossed.of(signs)))
-    mean = np.concatenate([mean for mean, _ in blocks])
-    return replace(_by_t(mean, _together([errors for _, errors in blocks]), sample), direction=mean)
+    results = []
+    for sample in data:
+        assert sample.cells is not None
+        refuse_weights(sample, "sign")
+        cells = replace(sample, values=sample.cells.reshape(len(sample.systems), -1), cells=None)
+        means, errors = [], []
+        for pairs in sample.blocks():
+            signs = np.sign(cells.raw_differences(pairs)).reshape(-1, *sample.cells.shape[1:])
+            times = np.count_nonzero(~np.isnan(signs), axis=2)
+            of_users = np.nansum(signs, axis=2) / np.maximum(times, 1)
+            means.append(of_users.sum(axis=1) / np.maximum(np.count_nonzero(times, axis=1), 1))
+            errors.append(Crossed.of(signs))
+        mean = np.concatenate(means)
+        results.append(replace(_by_t(mean, _together(errors), sample), direction=mean))
+    return results
 
 
 def _by_t(mean: Floats, errors: Errors, sample: Sample) -> TestResult:

@@ -116,7 +116,10 @@ class Gate:
                 row["outcome"],
                 number_text(row["mean"]),
                 number_text(row["baseline_mean"]),
-                *(_signed(row[name], row["is_relative"]) for name in ("gain", "limit")),
+                *(
+                    f"{100 * row[name]:+.2f} %" if row["is_relative"] else number_text(row[name], sign="+")
+                    for name in ("gain", "limit")
+                ),
                 str(self.margin) if self.margin.size else "0",
                 p_text(row["p_corrected"]),
                 p_text(row["p_worse"]),
@@ -133,10 +136,6 @@ class Gate:
 
     def __repr__(self) -> str:
         return f"Gate({self.outcome}: {' '.join(self.sentences)})"
-
-
-def _signed(gain: float, relative: bool) -> str:
-    return f"{100 * gain:+.2f} %" if relative else number_text(gain, sign="+")
 
 
 def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: gate_facts.Margin) -> Gate:
@@ -310,13 +309,7 @@ class _Claim:
 
 
 def _holm_levels(p: Floats, alpha: float) -> Floats:
-    """Return the level at which Holm's method tests each p-value: after the first failure the level stays the same.
-
-    Examples
-    --------
-    >>> _holm_levels(np.array([0.2, 0.001, 0.04]), 0.06).round(3).tolist()
-    [0.03, 0.02, 0.03]
-    """
+    """Return the level at which Holm's method tests each p-value: after the first failure the level stays the same."""
     order = np.argsort(p, kind="stable")
     steps = alpha / (len(p) - np.arange(len(p)))
     failed = np.flatnonzero(~(p[order] < steps))

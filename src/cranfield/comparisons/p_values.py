@@ -24,14 +24,7 @@ Resamples = Annotated[int, Limits(low=1, high=MOST_DRAWS)]
 
 
 def spelled_test(test: str, method: str | None = None, resamples: int | None = None) -> str:
-    """Return a test's spelling with its method and number of resamples, which are separate options.
-
-    Examples
-    --------
-    >>> from cranfield import compare
-    >>> spelled_test("fisher", method="monte-carlo", resamples=1000)
-    'permutation(method=monte-carlo, resamples=1000)'
-    """
+    """Return a test's spelling with its method and number of resamples, which are separate options."""
     spelling = parse(test)
     parameters = dict(spelling.parameters)
     for key, value in (("method", method), ("resamples", resamples)):
@@ -44,28 +37,16 @@ def spelled_test(test: str, method: str | None = None, resamples: int | None = N
 
 @dataclass(frozen=True, eq=False)
 class TestResult:
-    """The p-value of every pair of a `Sample`, and how it was computed.
+    """The p-value of every pair of a `Sample`, and how it was computed."""
 
-    Parameters
-    ----------
-    p
-        Two-sided p-values; NaN for a pair without users.
-    method
-        How each was computed.
-    error
-        How far each may be from the exact p-value of the test: 0 for closed forms, a bound for numerical methods, four
-        standard errors for sampling.
-    lower, upper
-        An interval of the difference of the averages, from tests that compute one.
-    direction
-        From tests that do not compare averages: above 0 if the first system has the larger values.
-    """
-
-    p: Floats
-    method: NDArray[np.object_]
+    p: Floats  # two-sided p-values; NaN for a pair without users
+    method: NDArray[np.object_]  # how each was computed
+    # How far each may be from the exact p-value of the test: 0 for closed forms, a bound for numerical methods, four
+    # standard errors for sampling.
     error: Floats
-    lower: Floats | None = None
+    lower: Floats | None = None  # an interval of the difference of the averages, from tests that compute one
     upper: Floats | None = None
+    # From tests that do not compare averages: above 0 if the first system has the larger values.
     direction: Floats | None = None
 
     @classmethod
@@ -87,13 +68,7 @@ class TestResult:
 
 
 def sampling_error(p: Floats, samples: int) -> Floats:
-    """Return four standard errors of a p-value estimated from samples, for a count of at least one.
-
-    Examples
-    --------
-    >>> sampling_error(np.array([0.5, 0.0]), 10_000).tolist()
-    [0.02, 0.0004]
-    """
+    """Return four standard errors of a p-value estimated from samples, for a count of at least one."""
     error: Floats = 4 * np.sqrt(np.maximum(p * (1 - p), 1 / samples) / samples)
     return error
 
@@ -180,13 +155,6 @@ def compact_letters(differ: NDArray[np.bool_], order: Sequence[int]) -> list[str
 
     ``differ`` is symmetric: whether two systems differ significantly. The best system, first in the ``order``, gets an
     "a"; after "z" comes "a1".
-
-    Examples
-    --------
-    >>> differ = np.zeros((3, 3), dtype=bool)
-    >>> differ[0, 2] = differ[2, 0] = True
-    >>> compact_letters(differ, [0, 1, 2])
-    ['a', 'ab', 'b']
     """
     groups = [frozenset(order)]
     for place, i in enumerate(order):

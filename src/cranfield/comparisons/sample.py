@@ -61,46 +61,24 @@ def vague(smallest: Floats, slack: Floats, hidden: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The values of one metric for every system and user, and the pairs of systems to compare.
-
-    Parameters
-    ----------
-    metric, systems
-        Names.
-    values
-        systems × users; NaN where the user does not count for the system.
-    first, second
-        The indices of the two systems of each pair.
-    weights
-        The weight of each user in the average, or None.
-    geometric
-        Whether averages are geometric means, exp(mean(log(max(x, floor) + shift))) − shift.
-    floor, shift
-        They keep the logarithm of a zero finite.
-    lower_is_better
-        Whether a smaller value is the better one.
-    cells
-        systems × users × repetitions: the values of each repetition, whose means are in ``values``; NaN where a user
-        has no value. None if there are no repetitions.
-    keys
-        A number for each user derived from the user's id, if there are many users; see `blocks_of_users`.
-    largest
-        The largest possible difference of two averages.
-    """
+    """The values of one metric for every system and user, and the pairs of systems to compare."""
 
     metric: str
     systems: tuple[str, ...]
-    values: Floats
-    first: NDArray[np.intp]
+    values: Floats  # systems × users; NaN where the user does not count for the system
+    first: NDArray[np.intp]  # the indices of the two systems of each pair
     second: NDArray[np.intp]
-    weights: Floats | None = None
-    geometric: bool = False
-    floor: float = 1e-5
+    weights: Floats | None = None  # the weight of each user in the average, or None
+    geometric: bool = False  # whether averages are geometric means, exp(mean(log(max(x, floor) + shift))) − shift
+    floor: float = 1e-5  # they keep the logarithm of a zero finite
     shift: float = 0.0
-    lower_is_better: bool = False
+    lower_is_better: bool = False  # whether a smaller value is the better one
+    # Systems × users × repetitions: the values of each repetition, whose means are in ``values``; NaN where a user
+    # has no value. None if there are no repetitions.
     cells: Floats | None = None
+    # A number for each user derived from the user's id, if there are many users; see `blocks_of_users`.
     keys: Keys | None = None
-    largest: float = np.inf
+    largest: float = np.inf  # the largest possible difference of two averages
 
     @property
     def n_pairs(self) -> int:

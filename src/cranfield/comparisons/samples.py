@@ -14,7 +14,7 @@ from cranfield._streams import Keys
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Average, Averaging, Crossed, Scores, join_folds, over_groups
-from cranfield.metrics import possible_values
+from cranfield.metrics import properties_of
 from cranfield.tables import Vocabulary, as_polars, is_spark
 
 # Weights that differ by less than this share of the largest are equal.
@@ -51,28 +51,19 @@ def make_samples(
         raise SettingError("no metric was given; name at least one")
     unit, cells_of = _units(scores, averaging, scale), _cells(scores, averaging)
     keys = _keys(scores, averaging)
-    compared, whole = _compared_metrics(scores, metrics)
+    compared, not_compared = _compared_metrics(scores, metrics)
     for place in compared:
-        values = scores.values[:, place]
-        missing = np.isnan(values)
+        values = scores.counted_values(place, averaging)
         zero = scores.counts_zero(place, averaging.undefined)
-        reduced = averaging.coverage == "reduced"
-        # Without any change, the values are a view: a copy of all metrics would be as large as the scores.
-        if missing.any() or (reduced and not scores.served.all()):
-            values = values.copy()
-            if zero:
-                values[missing] = 0.0
-            if reduced:
-                values[:, ~scores.served] = np.nan
-            if not zero:
-                # If a user has several lists, the same ones count for every system.
-                values[:, ~defined_for_all(values)] = np.nan
-        without = int((missing[:, scores.served] if reduced else missing).any(axis=0).sum())  # lists that count
+        if not zero and np.isnan(values).any():  # then it is a copy
+            # If a user has several lists, the same ones count for every system.
+            values[:, ~defined_for_all(values)] = np.nan
+        without = _lists_without(scores, place, averaging)
         if without:
             undefined.setdefault((without, zero), []).append(scores.metrics[place])
         cells = None if cells_of is None else cells_of(values)
         values, weights = unit(values)
-        low, high = possible_values(scores.metrics[place])
+        low, high = properties_of(scores.metrics[place]).between
         samples.append(
             Sample(
                 scores.metrics[place],
@@ -98,7 +89,7 @@ def make_samples(
         missing={system: lists for system, lists in uncovered.items() if lists},
         population=population(scores, averaging),
         equal_groups=averaging.groups == "equal",
-        not_compared=tuple(whole),
+        not_compared=not_compared,
     )
 
 
@@ -186,11 +177,6 @@ def as_scores(values: Scores | Mapping[str, Any] | Any) -> Scores:
 
     In a frame, also of Spark, the column ``user`` holds the ids of the rows. A list of `Scores` holds several
     repetitions.
-
-    Examples
-    --------
-    >>> as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]}).systems
-    ('a', 'b')
     """
     if isinstance(values, Scores):
         return values
@@ -322,24 +308,31 @@ class _UserLists:
 
 
 def defined_for_all(values: Floats) -> NDArray[np.bool_]:
-    """Return the lists for which every system has a value, from systems × lists; systems without any are ignored.
-
-    Examples
-    --------
-    >>> defined_for_all(np.array([[0.1, np.nan, 0.3], [0.2, 0.5, np.nan], [np.nan] * 3])).tolist()
-    [True, False, False]
-    """
+    """Return the lists for which every system has a value, from systems × lists; systems without any are ignored."""
     defined = ~np.isnan(values)
     measured: NDArray[np.bool_] = defined[defined.any(axis=1)]
     return np.asarray(measured.all(axis=0), dtype=np.bool_)
 
 
-def _compared_metrics(scores: Scores, metrics: Sequence[str] | None) -> tuple[list[int], list[str]]:
-    """Return the places of the metrics with a value per user, given or all, and those with one value per system."""
+def _lists_without(scores: Scores, place: int, averaging: Averaging) -> int:
+    """Return the number of counted lists, of any group, for which a metric is undefined for any system."""
+    counted = scores.lists_that_count(averaging.with_(groups="pooled"))
+    return int((np.isnan(scores.values[:, place]).any(axis=0) & counted).sum())
+
+
+def _compared_metrics(
+    scores: Scores, metrics: Sequence[str] | None
+) -> tuple[list[int], tuple[tuple[str, comparison_facts.NotCompared], ...]]:
+    """Return the places of the metrics that systems are compared by, given or all, and why others are not."""
     wanted = range(len(scores.metrics)) if metrics is None else [scores.metric(m) for m in metrics]
-    whole: list[str] = []
-    if scores.overall is not None:
-        whole = [scores.metrics[place] for place in wanted if not np.isnan(scores.overall[:, place]).all()]
-    if whole and (metrics is not None or len(whole) == len(scores.metrics)):
-        raise SettingError(f"{whole[0]} has one value per system and none per user; compare by another metric")
-    return [place for place in wanted if scores.metrics[place] not in whole], whole
+    without: dict[str, comparison_facts.NotCompared] = {}
+    for place in wanted:
+        if scores.overall is not None and not np.isnan(scores.overall[:, place]).all():
+            without[scores.metrics[place]] = "whole system"
+        elif properties_of(scores.metrics[place]).describes:
+            without[scores.metrics[place]] = "describes"
+    if without and (metrics is not None or len(without) == len(scores.metrics)):
+        metric, why = next(iter(without.items()))
+        reason = comparison_facts.NOT_COMPARED[why]
+        raise SettingError(f"systems cannot be compared by {metric}: {reason}; compare by another metric")
+    return [place for place in wanted if scores.metrics[place] not in without], tuple(without.items())

@@ -17,10 +17,9 @@ from cranfield._table import Table
 from cranfield.comparisons.tipping import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import AUTO, Ratings, Relevance
 from cranfield.facts import unjudged as unjudged_facts
-from cranfield.judgments import as_runs, as_test, judge
+from cranfield.judgments import as_runs, as_test
 from cranfield.measures import measure
 from cranfield.metrics import Metric, as_metrics
-from cranfield.rankings import Run
 
 Floats = NDArray[np.float64]
 
@@ -43,14 +42,12 @@ class Contest:
     def of(systems: TwoSystems, metric: Metric) -> Contest:
         """Make the contest of two systems by a metric that is a sum over the items of a list."""
         check_linear(metric)
-        sums: dict[int, float] = {}
-        for sign, run in zip((1.0, -1.0), systems.runs):
-            keys, effects = _effects(systems, run, metric)
-            for key, effect in zip(keys.tolist(), (sign * effects).tolist()):
-                sums[key] = sums.get(key, 0.0) + effect
-        keys = np.array(sorted(key for key, effect in sums.items() if abs(effect) > _ROUNDING), dtype=np.int64)
-        pairs = Pairs(keys // len(systems.item_ids), keys % len(systems.item_ids))
-        effects = np.array([sums[key] for key in keys.tolist()])
+        worth = _worth(metric, systems) / np.count_nonzero(systems.test.user_counts)
+        (first, ranks), (second, others) = (systems.unjudged_of(run, metric) for run in systems.runs)
+        keys, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+        effects = np.bincount(place, np.concatenate([worth[ranks - 1], -worth[others - 1]])).astype(np.float64)
+        matter = np.abs(effects) > _ROUNDING
+        pairs, effects = systems.pairs(keys[matter]), effects[matter]
         names = (systems.runs[0].name, systems.runs[1].name)
         return Contest(names, systems.difference(metric), pairs, effects, _likely(systems)[pairs.items])
 
@@ -128,19 +125,6 @@ def check_linear(metric: Metric) -> None:
         raise SettingError(f"{metric} has no cut-off, so every item of a list would be asked about; write {metric}@10")
 
 
-def _effects(systems: TwoSystems, run: Run, metric: Metric) -> tuple[NDArray[np.int64], Floats]:
-    """Return the unjudged pairs of a run as keys, and how much each adds to the average if it is liked."""
-    judged = judge(run, systems.test, threshold=systems.threshold)
-    entries = judged.entries
-    assert judged.places is not None  # it has entries
-    assert metric.cutoff is not None
-    missing = ~np.isin(entries.places, judged.places) & (entries.ranks <= metric.cutoff)
-    codes = systems.item_ids.codes(run.item_ids.all)
-    users = judged.judgments.users[entries.lists[missing]].astype(np.int64)
-    worth = _worth(metric, systems) / judged.n_lists
-    return users * len(systems.item_ids) + codes[entries.items[missing]], worth[entries.ranks[missing] - 1]
-
-
 def _worth(metric: Metric, systems: TwoSystems) -> Floats:
     """Return, for each rank, the score of an artificial list whose only liked item is at that rank."""
     depth = metric.cutoff or 0
@@ -154,9 +138,7 @@ def _worth(metric: Metric, systems: TwoSystems) -> Floats:
         [systems.grade] * depth + scale,
     )
     scores = measure({"any": lists}, test, [metric], threshold=systems.threshold)
-    places = scores.user_ids.codes(users)
-    by_user = dict(zip(scores.users.tolist(), scores.values[0, 0].tolist()))
-    return np.array([by_user[int(place)] for place in places])
+    return scores.values[0, 0, np.searchsorted(scores.users, scores.user_ids.codes(users))]
 
 
 def _likely(systems: TwoSystems) -> Floats:
@@ -377,15 +359,12 @@ def _asked(
 
 def _truly_liked(contest: Contest, systems: TwoSystems, truth: Ratings) -> NDArray[np.bool_]:
     """Return whether each unjudged pair of a contest is liked in truth."""
-    users = truth.user_ids.codes(systems.test.user_ids.ids(contest.pairs.users)).astype(np.int64)
-    items = truth.item_ids.codes(systems.item_ids.ids(contest.pairs.items)).astype(np.int64)
-    keys = truth.users.astype(np.int64) * truth.n_items + truth.items
-    wanted = users * truth.n_items + items
-    places = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    absent = (users < 0) | (items < 0) | (keys[places] != wanted)
+    users = truth.user_ids.codes(systems.test.user_ids.ids(contest.pairs.users))
+    places = truth.places(users, truth.item_ids.codes(systems.item_ids.ids(contest.pairs.items)))
+    absent = places < 0
     if absent.any():
         raise InputError(
-            f"the truth has no rating of {int(absent.sum()):,} of {len(wanted):,} pairs that the lists hold",
+            f"the truth has no rating of {int(absent.sum()):,} of {len(places):,} pairs that the lists hold",
             remedy="give a truth that judges every item of the lists",
         )
     return np.asarray(truth.values[places] >= systems.threshold)

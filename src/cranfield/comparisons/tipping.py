@@ -80,9 +80,9 @@ class TwoSystems:
 
     def unjudged(self, metric: Metric) -> tuple[Pairs, Pairs, Pairs]:
         """Return the unjudged pairs above the cut-off that only the first system lists, only the second, and both."""
-        first, second = (self._keys(run, metric) for run in self.runs)
+        first, second = (self.unjudged_of(run, metric)[0] for run in self.runs)
         only_first, only_second = np.setdiff1d(first, second), np.setdiff1d(second, first)
-        return self._pairs(only_first), self._pairs(only_second), self._pairs(np.intersect1d(first, second))
+        return self.pairs(only_first), self.pairs(only_second), self.pairs(np.intersect1d(first, second))
 
     def difference(self, metric: Metric, liked: Sequence[Pairs] = ()) -> float:
         """Return the first system's average minus the second's if these pairs are judged as liked."""
@@ -109,11 +109,12 @@ class TwoSystems:
             of_all[codes[groups >= 0]] = groups[groups >= 0]
         return of_all
 
-    def _pairs(self, keys: NDArray[np.int64]) -> Pairs:
-        size = len(self.item_ids)
-        return Pairs(keys // size, keys % size)
+    def pairs(self, keys: NDArray[np.int64]) -> Pairs:
+        """Return the pairs of some keys."""
+        return Pairs(keys // len(self.item_ids), keys % len(self.item_ids))
 
-    def _keys(self, run: Run, metric: Metric) -> NDArray[np.int64]:
+    def unjudged_of(self, run: Run, metric: Metric) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return the unjudged pairs of a run above the cut-off as keys, user × items + item, and their ranks."""
         judged = judge(run, self.test, threshold=self.threshold)
         entries = judged.entries
         assert judged.places is not None  # it has entries
@@ -122,7 +123,7 @@ class TwoSystems:
             missing &= entries.ranks <= metric.cutoff
         codes = self.item_ids.codes(run.item_ids.all)
         users = judged.judgments.users[entries.lists[missing]].astype(np.int64)
-        return users * len(self.item_ids) + codes[entries.items[missing]]
+        return users * len(self.item_ids) + codes[entries.items[missing]], entries.ranks[missing]
 
 
 DifferenceFunction = Callable[[Sequence[Pairs]], float]

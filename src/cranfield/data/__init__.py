@@ -2,11 +2,12 @@
 
 from cranfield.data import filters
 from cranfield.data.description import Description, describe
+from cranfield.data.events import Events, Merging
 from cranfield.data.features import About, Features
-from cranfield.data.files import column_names, read, with_features, write
+from cranfield.data.files import READING, column_names, read, with_features, write
 from cranfield.data.filters import Filtering, min_ratings, positives, sample
-from cranfield.data.pairs import Repeated, RepeatedPairError, repeated_pair
-from cranfield.data.ratings import Ratings, by_popularity, check_ratings, head_items, over_one_vocabulary
+from cranfield.data.pairs import Repeated, RepeatedPairError, repeated_pair, test_policy
+from cranfield.data.ratings import Ratings, by_popularity, check_ratings, head_items
 from cranfield.data.scale import (
     ANY,
     AUTO,
@@ -16,14 +17,18 @@ from cranfield.data.scale import (
     counts_to_ratings,
     usual_threshold,
 )
+from cranfield.data.several import over_one_vocabulary, together
 
 __all__ = [
     "ANY",
     "AUTO",
+    "READING",
     "About",
     "Description",
+    "Events",
     "Features",
     "Filtering",
+    "Merging",
     "RatingScale",
     "Ratings",
     "Relevance",
@@ -43,6 +48,8 @@ __all__ = [
     "read",
     "repeated_pair",
     "sample",
+    "test_policy",
+    "together",
     "usual_threshold",
     "with_features",
     "write",

@@ -29,11 +29,6 @@ def gini(counts: Any) -> float:
 
     G = Σ_j (2j − n − 1) x_(j) / (n Σ_j x_(j)), with the counts x_(1) ≤ … ≤ x_(n) in ascending order. (This form divides
     by n; the unbiased one divides by n − 1.) NaN if there is nothing to count.
-
-    Examples
-    --------
-    >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 4])
-    (0.0, 0.75)
     """
     x = np.sort(np.asarray(counts, dtype=np.float64))
     n, total = len(x), x.sum()

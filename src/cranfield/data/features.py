@@ -19,17 +19,10 @@ About = Literal["user", "item"]
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Columns that describe users or items, one row per id.
+    """Columns that describe users or items, one row per id: numbers (Float64) or categories (String); null if missing.
 
     It has its own vocabulary, and rows are looked up by id (`rows`). So it does not change when a filter or a split
     changes the vocabularies of the ratings that it belongs to.
-
-    Parameters
-    ----------
-    ids
-        The ids described.
-    columns
-        One row per id, in the same order: numbers (Float64) or categories (String); null if a value is missing.
 
     Examples
     --------

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
+from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
-from cranfield._record import Step, check_unchanged
+from cranfield._numbers import listed
+from cranfield._record import Step, check_unchanged, made_of
 from cranfield._settings import settings
+from cranfield.data.events import DEFAULT_MERGING, basket_codes, session_codes
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.pairs import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.ratings import Ratings
 from cranfield.data.scale import counts_to_ratings
+from cranfield.facts import Fact
+from cranfield.facts import ratings as rating_facts
 from cranfield.tables import (
     UNKNOWN,
     ColumnTable,
@@ -44,11 +53,15 @@ def read(
     item: str | int | None = None,
     rating: str | int | bool | None = None,
     time: str | int | bool | None = None,
+    basket: str | int | None = None,
+    type: str | int | None = None,
+    weights: Mapping[str, float] | None = None,
+    session_gap: str | int | None = None,
     separator: str | None = None,
     header: bool | None = None,
     quote: str | None = '"',
     encoding: str = "utf-8",
-    repeated: Repeated = "error",
+    repeated: Repeated = "auto",
     counts: Literal["keep", "to_ratings"] = "keep",
     user_features: Any = None,
     item_features: Any = None,
@@ -69,6 +82,14 @@ def read(
         order user, item, rating, time. ``rating=False`` and ``time=False`` ignore a column. Without a column of
         ratings, every rating is 1 (implicit feedback). Times are seconds, milliseconds (or finer, told by their size),
         ISO dates or a date column, and become whole seconds since 1970 in UTC.
+    basket
+        The column of baskets or sessions, which splits by time keep together. Without times, their numbers are their
+        order.
+    type, weights
+        The column of types of events, and what an event of each type is worth: ``{"click": 1, "purchase": 5}``. The
+        value of an event is its weight times its rating.
+    session_gap
+        Make sessions of each user's events: a pause longer than this (``"30min"``) starts a new one.
     separator
         The separator between fields, of any length (``"::"``). Detected by default.
     header
@@ -79,9 +100,13 @@ def read(
     encoding
         The text encoding: ``"utf-8"``, ``"latin-1"``, ``"cp1252"``, ...
     repeated
-        What to do with a (user, item) pair that has several ratings: ``"error"``, or keep one rating, the ``"last"``,
-        ``"first"``, ``"mean"``, ``"max"`` or ``"sum"`` of them. First and last are by time, and by the order of the
-        rows if times are equal or missing. Mean, max and sum get the latest time.
+        What to do with a (user, item) pair that has several rows: ``"error"``, or make one rating of them, the
+        ``"last"``, ``"first"``, ``"mean"``, ``"max"``, ``"sum"``, ``"count"`` or ``"binary"`` (1). First and last are
+        by time, and by value if times are equal; without times, by the order of the rows. The others get the latest
+        time.
+        If there are times, the rows are kept as events: a split divides them, and merges each part by itself.
+        ``"sum/max"`` merges training by one rule, and the other parts by another. ``"auto"``: ``"sum/max"`` for events,
+        which have times or baskets and no rating, or a type or basket; ``"error"`` for ratings.
     counts
         ``"to_ratings"`` turns play counts into ratings from 1 to 5 (`counts_to_ratings`); ``"keep"`` leaves numbers
         unchanged.
@@ -118,29 +143,49 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
+    of_record = False
+    if repeated == "auto" and isinstance(source, str | Path):
+        rule = (made_of(meant(source)) or {}).get("repeated", "auto")
+        repeated, of_record = rule, rule != "auto" and basket is None
     chosen: dict[Role, Any] = {"user": user, "item": item, "rating": rating, "time": time}
+    chosen |= {"basket": basket, "type": type}
     wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
     text = {"separator": separator, "header": header, "quote": quote, "encoding": encoding}
     table = _table(source, wanted=wanted, **text)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
+    if of_record and table.names is not None and "basket" in table.names:
+        chosen["basket"] = "basket"
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
     table.load(places)
-    ratings, rows = _gathered(table, places, repeated, counts)
+    columns = _columns(table, places, weights)
+    if counts == "to_ratings" and (negative := columns["rating"] < 0).any():
+        row = int(np.argmax(negative))
+        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
+        raise table.error(Fault(row, f"a play count of {columns['rating'][row]:g} is negative", remedy), "rating")
+    _add_baskets(table, columns, session_gap)
+    # A log of events; ratings on a scale are not added up unless somebody says so.
+    is_log = "rating" not in places or "type" in places or columns["basket"] is not None
+    if repeated == "auto":
+        repeated = str(DEFAULT_MERGING) if is_log and columns["time"] is not None else "error"
+    ratings = _merged(table, columns, repeated)
+    rows = len(columns["user"])
+    repeated = "error" if rows == len(ratings) else repeated
     step = _step(table, places, ratings, rows, encoding, repeated)
     ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
     return counts_to_ratings(ratings) if counts == "to_ratings" else ratings
 
 
-def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
-    """Return ratings together with features of their users and items; see `read` for what may be given.
+READING = {
+    name: parameter.default
+    for name, parameter in inspect.signature(read).parameters.items()
+    if name not in ("source", "name", "user_features", "item_features")
+}
+"""The options of `read` that commands and experiment files share, with their defaults."""
 
-    Examples
-    --------
-    >>> ratings = with_features(Ratings.of(["ann"], ["x"]), {"user": ["ann", "bob"], "age": [30, 40]})
-    >>> ratings.user_features, dict(ratings.history[-1].effect)
-    (Features(2 ids: age), {'columns': 1, 'users': 1})
-    """
+
+def with_features(ratings: Ratings, user_features: Any = None, item_features: Any = None) -> Ratings:
+    """Return ratings together with features of their users and items; see `read` for what may be given."""
     sources: dict[About, Any] = {"user": user_features, "item": item_features}
     for about, source in sources.items():
         if source is None:
@@ -159,7 +204,7 @@ def with_features(ratings: Ratings, user_features: Any = None, item_features: An
             f"{about}_features",
             {"source": label, "columns": features.columns.columns},
             {"columns": features.columns.width, f"{about}s": described},
-            (f"There are no features for {missing:,} of the {len(ids):,} {about}s.",) if missing else (),
+            (rating_facts.WithoutFeatures(missing, len(ids), about),) if missing else (),
         )
         ratings = replace(ratings, history=(*ratings.history, step), **{f"{about}_features": features})  # type: ignore[arg-type]
     return ratings
@@ -201,20 +246,63 @@ def _table(source: Any, **text: Any) -> ColumnTable:
     return TextTable.of(data, label, **text)
 
 
-def _gathered(table: ColumnTable, places: dict[Role, int], repeated: Repeated, counts: str) -> tuple[Ratings, int]:
-    """Convert the columns to codes and numbers, in parallel threads, and make ratings from them."""
+def _columns(table: ColumnTable, places: dict[Role, int], weights: Mapping[str, float] | None) -> dict[str, Any]:
+    """Convert the columns to codes and numbers, in parallel threads; ratings are multiplied by the weights of types."""
     with ThreadPoolExecutor(settings.workers) as threads:
         futures = {role: threads.submit(table.values, role) for role in places}
-    columns: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
-    (user_ids, users), (item_ids, items) = columns["user"], columns["item"]
-    values = columns.get("rating", np.ones(len(users), dtype=np.float32))
-    if counts == "to_ratings" and (negative := values < 0).any():
-        row = int(np.argmax(negative))
-        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
-        raise table.error(Fault(row, f"a play count of {values[row]:g} is negative", remedy), "rating")
+    by_role: dict[Role, Any] = {role: future.result() for role, future in futures.items()}
+    columns: dict[str, Any] = {"time": by_role.get("time"), "basket": None, "basket_ids": None}
+    for role in ("user", "item", "basket"):
+        if role in by_role:
+            columns[f"{role}_ids"], columns[role] = by_role[role]
+    columns["rating"] = by_role.get("rating", np.ones(len(columns["user"]), dtype=np.float32))
+    if ("type" in places) != (weights is not None):
+        raise SettingError(
+            "types of events need weights, such as weights={'click': 1, 'purchase': 5} (--type-weight click=1)"
+            if weights is None
+            else "weights are those of types of events; name their column with type=NAME (--type)"
+        )
+    if weights is not None:
+        names, codes = by_role["type"]
+        known = {str(name): check.number(f"the weight of {name}", weight) for name, weight in weights.items()}
+        for name, weight in known.items():
+            if not 0 <= weight < np.inf:
+                raise SettingError(f"the weight {weight:g} of {name!r} is not a number of at least 0; give another")
+        missing = [place for place, name in enumerate(names.text) if name not in known]
+        if missing:
+            row = int(np.argmax(np.isin(codes, missing)))
+            remedy = f"give its weight, or leave these rows out; weights are given for {listed(list(known))}"
+            raise table.error(Fault(row, f"the type {names.text[int(codes[row])]!r} has no weight", remedy), "type")
+        columns["rating"] = columns["rating"] * np.array([known[name] for name in names.text])[codes]
+    return columns
+
+
+def _add_baskets(table: ColumnTable, columns: dict[str, Any], session_gap: Any) -> None:
+    """Number the baskets of each user in the order of time, or make sessions where there is a longer pause."""
+    users, times = columns["user"], columns["time"]
+    if columns["basket"] is not None:
+        if session_gap is not None:
+            raise SettingError("there are baskets already; leave session_gap or basket out")
+        ids = columns["basket_ids"].all
+        if times is None:
+            if not ids.dtype.is_integer():
+                odd = next((name for name in ids.cast(pl.String) if not re.fullmatch(r"[+-]?\d+", name)), ids[0])
+                problem = f"the baskets have no order: there are no times, and {odd!r} is not a whole number"
+                raise InputError(problem, source=table.label, remedy="name a column of times, or number the baskets")
+            times = columns["time"] = ids.to_numpy()[columns["basket"]].astype(np.int64)
+        columns["basket"] = basket_codes(users, columns["basket"], times)
+    elif session_gap is not None:
+        if times is None:
+            raise InputError("sessions need times", source=table.label, remedy="name the column of times")
+        columns["basket"] = session_codes(users, times, check.duration("session_gap", session_gap))
+
+
+def _merged(table: ColumnTable, columns: dict[str, Any], repeated: Repeated) -> Ratings:
+    """Make ratings from columns."""
+    ids = columns["user_ids"], columns["item_ids"]
+    arrays = (columns[name] for name in ("user", "item", "rating", "time"))
     try:
-        ratings = Ratings.from_codes(user_ids, item_ids, users, items, values, columns.get("time"), repeated=repeated)
-        return ratings, len(users)
+        return Ratings.from_codes(*ids, *arrays, repeated=repeated, baskets=columns["basket"])
     except RepeatedPairError as error:
         row, earlier = table.lines(error.place, error.earlier)
         problem = f"{error.problem}, already in row {earlier}"
@@ -231,13 +319,13 @@ def _step(
         layout = table.layout
         settings |= {"separator": layout.separator, "header": layout.names is not None, "encoding": encoding}
     effect = {"rows": rows, "ratings": len(ratings), "users": ratings.n_users, "items": ratings.n_items}
-    notes = []
-    if "rating" not in places:
-        notes.append("There is no rating column: every rating is 1 (implicit feedback).")
-    if rows > len(ratings):
-        merged = rows - len(ratings)
-        repeats = "1 repeated rating was" if merged == 1 else f"{merged:,} repeated ratings were"
-        notes.append(f"{repeats} merged (repeated={repeated!r}).")
+    notes: list[Fact] = []
+    if "rating" not in places and "type" not in places:
+        notes.append(rating_facts.ImplicitFeedback())
+    if ratings.events is not None:
+        notes.append(rating_facts.KeptEvents(rows, len(ratings), *ratings.events.merging))
+    elif rows > len(ratings):
+        notes.append(rating_facts.MergedRepeats(rows - len(ratings), repeated))
     return Step("read", settings, effect, tuple(notes))
 
 
@@ -247,6 +335,9 @@ def _name(source: Any) -> str | None:
 
 def write(ratings: Ratings, path: str | Path) -> Path:
     """Write ratings with columns user, item, rating and, if known, time (seconds since 1970).
+
+    Events are written one by one, with their baskets if they have any. `read` needs to know how they are merged
+    (``repeated``), unless a record that cranfield kept of the file says it.
 
     Parameters
     ----------
@@ -262,4 +353,7 @@ def write(ratings: Ratings, path: str | Path) -> Path:
     >>> path.read_text().split()
     ['user,item,rating', 'ann,x,4.0']
     """
-    return write_table(ratings.frame(), path)
+    frame = ratings.rows().frame()
+    if ratings.events is not None and ratings.events.baskets is not None:
+        frame = frame.with_columns(basket=ratings.events.baskets)
+    return write_table(frame, path)

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, decision
+from cranfield._decisions import DecisionGroup, decision
 from cranfield._errors import NothingLeftError, SettingError
 from cranfield._numbers import nearest_count
 from cranfield._record import Step
 from cranfield._registry import Registry
 from cranfield._streams import stream
 from cranfield.data.ratings import Ratings, check_ratings, head_items
+from cranfield.facts import Fact
+from cranfield.facts import ratings as rating_facts
 from cranfield.tables import day, seconds
 
 __all__ = [
@@ -90,10 +92,7 @@ def min_ratings(ratings: Ratings, *, user: int | None = None, item: int | None =
     for kind, least, counts in (("users", least_user, kept.user_counts), ("items", least_item, kept.item_counts)):
         short = np.count_nonzero((counts > 0) & (counts < least))
         if short:
-            notes.append(
-                f"{short:,} {kind} have fewer than {least} ratings after the filter, because it removed others; "
-                "repeat=true repeats the filter until there are none"
-            )
+            notes.append(rating_facts.FewRatings(int(short), kind, least))
     return _filtered(ratings, kept, "min_ratings", settings, notes)
 
 
@@ -213,20 +212,21 @@ def time_window(ratings: Ratings, *, start: Any = None, end: Any = None) -> Rati
     check_ratings(ratings)
     if start is None and end is None:
         raise SettingError("time_window needs start or end; write time_window(start=2001-01-01), for instance")
-    if ratings.times is None:
+    times = ratings.rows().times
+    if times is None:
         raise SettingError("time_window needs times, and these ratings have none; name the column of times on reading")
-    inside = np.ones(len(ratings), dtype=bool)
+    inside = np.ones(len(times), dtype=bool)
     window = {}
     for name, moment in _given(start=start, end=end).items():
         edge = seconds(name, moment)
-        inside &= ratings.times >= edge if name == "start" else ratings.times < edge
+        inside &= times >= edge if name == "start" else times < edge
         window[name] = day(edge)
     if len(ratings) and not inside.any():
         raise NothingLeftError(
             f"time_window({', '.join(f'{name}={value}' for name, value in window.items())}) would leave no ratings; "
-            f"they span {day(ratings.times.min())} to {day(ratings.times.max())}"
+            f"they span {day(times.min())} to {day(times.max())}"
         )
-    return _filtered(ratings, ratings.keep(inside), "time_window", window)
+    return _filtered(ratings, ratings.keep_rows(inside), "time_window", window)
 
 
 @registry.register
@@ -264,7 +264,7 @@ def only(ratings: Ratings, *, users: Any = None, items: Any = None) -> Ratings:
         keeps.append(np.isin(np.arange(len(vocabulary)), codes))
         settings[kind] = f"{len(codes)} ids"
         if (codes < 0).any():
-            notes.append(f"{np.count_nonzero(codes < 0):,} of the given {kind} are not in the ratings")
+            notes.append(rating_facts.UnknownIds(int(np.count_nonzero(codes < 0)), kind))
     return _filtered(ratings, _of(ratings, *keeps), "only", settings, notes)
 
 
@@ -289,7 +289,7 @@ def _at_least(ratings: Ratings, user: int, item: int, repeat: bool) -> Ratings:
 
 
 def _filtered(
-    before: Ratings, after: Ratings, action: str, settings: Mapping[str, Any], notes: Iterable[str] = ()
+    before: Ratings, after: Ratings, action: str, settings: Mapping[str, Any], notes: Iterable[Fact] = ()
 ) -> Ratings:
     """Return the compact result with its step in the history."""
     if len(after) == 0:
@@ -325,7 +325,7 @@ def _phrase(filters: tuple[str, ...]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Filtering(Decided):
+class Filtering(DecisionGroup):
     """Which ratings count: filters as they are spelled, applied in order.
 
     Examples

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cranfield._errors import InputError, SettingError, nearest
+from cranfield._errors import InputError
+from cranfield.data.events import Merging
 from cranfield.tables import Vocabulary, as_polars
 
 # Large arrays are processed in blocks that fit the processor's cache.
@@ -101,9 +102,10 @@ def _blocks(length: int) -> Iterator[slice]:
         yield slice(start, start + _BLOCK)
 
 
-Repeated = Literal["error", "last", "first", "mean", "max", "sum"]
+Repeated = str
+"""``auto``, ``error``, or how repeated ratings are merged: see `Merging.of`."""
 
-REMEDY = "keep one rating of each pair with repeated='last', 'first', 'mean', 'max' or 'sum' (--repeated last, ...)"
+REMEDY = "say how they become one rating with repeated='last', 'max' or 'sum', for instance (--repeated last, ...)"
 
 
 class RepeatedPairError(InputError):
@@ -135,8 +137,13 @@ class RepeatedPairError(InputError):
 
 def check_policy(repeated: str) -> None:
     """Refuse an unknown policy."""
-    if repeated not in get_args(Repeated):
-        raise SettingError(f"repeated={repeated!r} is not known{nearest(repeated, get_args(Repeated))}")
+    if repeated not in ("error", "auto"):
+        Merging.of(repeated)
+
+
+def test_policy(repeated: str) -> str:
+    """Return how repeated ratings of a test set that is read by itself become one: they are an error by default."""
+    return "error" if repeated in ("error", "auto") else Merging.of(repeated).test
 
 
 def merge(
@@ -144,39 +151,77 @@ def merge(
 ) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[np.int64] | None]:
     """Merge each run of equal pairs into one rating; return the start of each run, the values and the times.
 
-    ``first`` and ``last`` go by time if times are known; equal times and ratings without times go by the order of the
-    rows. ``mean``, ``max`` and ``sum`` take the latest time of the run.
+    ``first`` and ``last`` go by time, and among equal times by value; ratings without times by the order of the rows.
+    The others take the latest time of the run. Values are added up in ascending order, in double precision, and the sum
+    is rounded once to single precision, so that ten times 0.1 is 1.
     """
     starts = np.flatnonzero(~again)
     if repeated in ("first", "last"):
-        chosen = _chosen(again, starts, times, last=repeated == "last")
+        chosen = _chosen(again, starts, values, times, last=repeated == "last")
         return starts, values[chosen], None if times is None else times[chosen]
+    latest = None if times is None else np.maximum.reduceat(times, starts)
+    counts = np.diff(starts, append=len(again))
+    if repeated in ("count", "binary"):
+        return starts, (counts if repeated == "count" else np.ones(len(starts))).astype(np.float32), latest
     wide = values.astype(np.float64)
+    if repeated != "max" and (again[1:] & (wide[1:] < wide[:-1])).any():
+        places, run = _repeated_places(starts, counts)
+        wide[places] = wide[places[np.lexsort((wide[places], run))]]
     with np.errstate(over="ignore"):
         merged = (np.maximum if repeated == "max" else np.add).reduceat(wide, starts)
     if repeated == "mean":
-        merged /= np.diff(starts, append=len(again))
+        merged /= counts
     if not np.isfinite(merged).all():
         problem = f"the {repeated} of repeated ratings is too large for a number"
         raise InputError(problem, remedy="merge them with repeated='max'")
-    return starts, merged, None if times is None else np.maximum.reduceat(times, starts)
+    return starts, _rounded(merged, values) if repeated == "sum" else merged, latest
+
+
+def _rounded(merged: NDArray[np.float64], values: NDArray[Any]) -> NDArray[Any]:
+    """Return sums in single precision, if the values are exact in it."""
+    with np.errstate(over="ignore"):
+        single = merged.astype(np.float32)
+    return single if values.dtype == np.float32 and np.isfinite(single).all() else merged
+
+
+def _repeated_places(starts: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the places of all ratings that are not alone in their run, and their runs."""
+    runs = np.flatnonzero(counts > 1)
+    lengths = counts[runs]
+    run = np.repeat(np.arange(len(runs)), lengths)
+    return starts[runs][run] + np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths), run
+
+
+def in_order(
+    starts: NDArray[np.int64], values: NDArray[Any], times: NDArray[np.int64], baskets: NDArray[Any] | None
+) -> NDArray[np.int64]:
+    """Return the order of ratings in which each run goes by time, among equal times by value, and then by basket."""
+    order = np.arange(len(values))
+    is_first = np.zeros(len(values), dtype=np.bool_)
+    is_first[starts] = True
+    earlier, same = times[1:] < times[:-1], times[1:] == times[:-1]
+    smaller = values[1:] < values[:-1]
+    if baskets is not None:
+        smaller |= (values[1:] == values[:-1]) & (baskets[1:] < baskets[:-1])
+    if not (~is_first[1:] & (earlier | (same & smaller))).any():
+        return order  # as most logs are written
+    places, run = _repeated_places(starts, np.diff(starts, append=len(values)))
+    last = () if baskets is None else (baskets[places],)
+    order[places] = places[np.lexsort((*last, values[places], times[places], run))]
+    return order
 
 
 def _chosen(
-    again: NDArray[np.bool_], starts: NDArray[np.int64], times: NDArray[np.int64] | None, *, last: bool
+    again: NDArray[np.bool_],
+    starts: NDArray[np.int64],
+    values: NDArray[Any],
+    times: NDArray[np.int64] | None,
+    *,
+    last: bool,
 ) -> NDArray[np.int64]:
     ends = np.append(starts[1:], len(again)) - 1
-    if times is None:
-        return ends if last else starts
-    chosen = starts.copy()
-    runs = np.flatnonzero(ends > starts)
-    lengths = ends[runs] - starts[runs] + 1
-    run = np.repeat(np.arange(len(runs)), lengths)
-    places = starts[runs][run] + np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    by_time = places[np.lexsort((times[places], run))]
-    bounds = np.cumsum(lengths)
-    chosen[runs] = by_time[bounds - 1] if last else by_time[bounds - lengths]
-    return chosen
+    chosen = ends if last else starts
+    return chosen if times is None else in_order(starts, values, times, None)[chosen]
 
 
 def repeated_pair(pairs: Any) -> RepeatedPairError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,8 +17,9 @@ from cranfield._errors import InputError, SettingError
 from cranfield._numbers import nearest_count, share_of
 from cranfield._record import Step
 from cranfield._table import Table
+from cranfield.data.events import DEFAULT_MERGING, Events, Merging
 from cranfield.data.features import Features
-from cranfield.data.pairs import Repeated, RepeatedPairError, check_policy, merge, sort_pairs
+from cranfield.data.pairs import Repeated, RepeatedPairError, check_policy, in_order, merge, sort_pairs
 from cranfield.tables import Vocabulary, as_series, check_exact
 
 _SHOWN = 5  # ratings, in a notebook
@@ -50,6 +51,9 @@ class Ratings:
         Every step since they were read.
     user_features, item_features
         Features of users and items, for systems that use them. Filters and splits pass them on.
+    events
+        The events that the ratings were merged from, if pairs repeat and their order in time is known, or if there are
+        baskets; None otherwise. Splits divide the events, and merge each part by itself.
 
     Examples
     --------
@@ -70,6 +74,7 @@ class Ratings:
     history: tuple[Step, ...] = field(default=())
     user_features: Features | None = None
     item_features: Features | None = None
+    events: Events | None = None
 
     def __post_init__(self) -> None:
         for field_name in ("indptr", "items", "values", "times"):
@@ -108,25 +113,121 @@ class Ratings:
         times: NDArray[np.int64] | None = None,
         *,
         repeated: Repeated = "error",
+        baskets: NDArray[np.int32] | None = None,
         name: str | None = None,
         history: tuple[Step, ...] = (),
     ) -> Ratings:
         """Make ratings from codes in any order.
 
-        A repeated (user, item) pair is an error, or becomes one rating as set by ``repeated`` (see `read`).
+        A repeated (user, item) pair is an error, or becomes one rating as set by ``repeated`` (see `read`). If times
+        are known, or rather baskets, whose codes ascend by time, the repeated ones are kept as events.
         """
         check_policy(repeated)
         pairs = sort_pairs(users, items, len(user_ids), len(item_ids))
         items, indptr = pairs.items, pairs.indptr
         values, times = pairs.arranged(_compact(values), times)
-        if pairs.again is not None:
-            if repeated == "error":
-                raise RepeatedPairError.of(pairs, pairs.again, user_ids, item_ids)
-            starts, values, times = merge(pairs.again, values, times, repeated)
-            items, values, indptr = items[starts], _compact(values), np.searchsorted(starts, indptr)
+        if pairs.again is not None and repeated == "error":
+            raise RepeatedPairError.of(pairs, pairs.again, user_ids, item_ids)
         items = np.ascontiguousarray(items, dtype=np.int32)
         times = None if times is None else np.ascontiguousarray(times, dtype=np.int64)
-        return cls(user_ids, item_ids, indptr, items, values, times, name, history)
+        rows = cls(user_ids, item_ids, indptr, items, values, times, name, history)
+        if baskets is not None and pairs.order is not None:
+            baskets = baskets[pairs.order]
+        merging = DEFAULT_MERGING if repeated in ("error", "auto") else Merging.of(repeated)
+        if pairs.again is None and baskets is None:
+            ones = np.ones(len(values), dtype=np.float32)
+            return replace(rows, values=ones) if repeated.startswith(("count", "binary")) else rows
+        return rows.merged(merging.train, merging, baskets)
+
+    def merged(self, policy: str, merging: Merging, baskets: NDArray[np.int32] | None = None) -> Ratings:
+        """Return rows that may repeat pairs, as `rows` makes them, with one rating for each pair.
+
+        ``baskets`` are those of the rows. The rows are kept as events if their order in time is known.
+        """
+
+        def block(first: int, last: int) -> Ratings:
+            rows = slice(int(self.indptr[first]), int(self.indptr[last]))
+            return self.of_consecutive(first, last)._merged(policy, merging, None if baskets is None else baskets[rows])
+
+        return self._in_blocks(block, self.indptr, merging)
+
+    def keep_rows(self, mask: NDArray[np.bool_], *, of_train: bool = True) -> Ratings:
+        """Return what the `rows` where the mask is true make, merged by the rule of training or of the other parts."""
+        if self.events is None:
+            return self.keep(mask)
+        merging, ends = self.events.merging, self.events.starts[self.indptr]
+
+        def block(first: int, last: int) -> Ratings:
+            part, kept = self.of_consecutive(first, last), mask[int(ends[first]) : int(ends[last])]
+            assert part.events is not None
+            baskets = None if part.events.baskets is None else part.events.baskets[kept]
+            return part.rows().keep(kept)._merged(merging.train if of_train else merging.test, merging, baskets)
+
+        return self._in_blocks(block, ends, merging)
+
+    def _in_blocks(self, make: Callable[[int, int], Ratings], ends: NDArray[np.int64], merging: Merging) -> Ratings:
+        """Return what is made of blocks of users, whose rows end at ``ends``; a block bounds the memory."""
+        columns: dict[str, list[Any]] = {}
+        first = 0
+        while first < self.n_users or not columns:
+            last = int(np.searchsorted(ends, ends[first] + 4 * _BLOCK, side="right")) - 1
+            last = min(max(last, first + 1), self.n_users)
+            part = make(first, last)
+            arrays = {"size": part.user_counts, "items": part.items, "values": part.values, "times": part.times}
+            if part.events is not None:
+                events = {name: getattr(part.events, name) for name in ("counts", "values", "times", "baskets")}
+                arrays |= {f"event {name}": array for name, array in events.items()}
+            for name, array in arrays.items():
+                if array is not None:
+                    columns.setdefault(name, []).append(array)
+            first = last
+        # One column after the other, so that few of them are in memory twice.
+        return self._of_columns({name: np.concatenate(columns.pop(name)) for name in list(columns)}, merging)
+
+    def _of_columns(self, columns: Mapping[str, Any], merging: Merging) -> Ratings:
+        """Return ratings over the same vocabularies, given the columns that `merged` makes."""
+        indptr, events = np.append(np.int64(0), np.cumsum(columns["size"])), None
+        if "event counts" in columns:
+            starts = np.append(np.int64(0), np.cumsum(columns["event counts"]))
+            baskets = columns.get("event baskets")
+            events = Events(starts, columns["event values"], columns["event times"], baskets, merging)
+        items, values, times = columns["items"], columns["values"], columns.get("times")
+        return replace(self, indptr=indptr, items=items, values=values, times=times, events=events)
+
+    def _merged(self, policy: str, merging: Merging, baskets: NDArray[np.int32] | None) -> Ratings:
+        if policy == "to_ratings":
+            from cranfield.data.scale import grades_of_counts
+
+            counted = self._merged("sum", merging, baskets)
+            return replace(counted, values=grades_of_counts(counted))
+        again = np.zeros(len(self), dtype=np.bool_)
+        np.equal(self.items[1:], self.items[:-1], out=again[1:])
+        again[self.indptr[:-1][self.user_counts > 0]] = False
+        starts, values, times = merge(again, self.values, self.times, policy)
+        events = None
+        if self.times is not None:
+            order = in_order(starts, self.values, self.times, baskets)
+            of_rows = None if baskets is None else baskets[order]
+            begins = np.append(starts, len(self))
+            events = Events(begins, self.values[order], self.times[order], of_rows, merging)
+        indptr = np.searchsorted(starts, self.indptr).astype(np.int64)
+        return replace(
+            self, indptr=indptr, items=self.items[starts], values=_compact(values), times=times, events=events
+        )
+
+    def rows(self) -> Ratings:
+        """Return the events as rows, in which pairs may repeat, for a split to divide; without events the ratings."""
+        if self.events is None:
+            return self
+        events = self.events
+        return replace(
+            self,
+            indptr=events.starts[self.indptr],
+            items=np.repeat(self.items, events.counts),
+            values=events.values,
+            times=events.times,
+            events=None,
+        )
 
     def __len__(self) -> int:
         return len(self.items)
@@ -176,9 +277,22 @@ class Ratings:
         return np.unique(self.values).astype(np.float64)
 
     @property
+    def pairs(self) -> NDArray[np.int64]:
+        """A number for each (user, item) pair, ascending: user code · number of items + item code."""
+        return self.users.astype(np.int64) * self.n_items + self.items
+
+    def places(self, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the index of the rating of each pair of codes; -1 if there is none, or if a code is unknown."""
+        # The first number is that of no pair, so that there is one to look at even without ratings.
+        known = np.append(-2, self.pairs)
+        wanted = np.where((users < 0) | (items < 0), -1, users.astype(np.int64) * self.n_items + items)
+        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[places] == wanted, places - 1, -1)
+
+    @property
     def nbytes(self) -> int:
         """The memory of the ratings in bytes, without the vocabularies."""
-        arrays = (self.indptr, self.items, self.values, self.times)
+        arrays = (self.indptr, self.items, self.values, self.times, self.events)
         return sum(array.nbytes for array in arrays if array is not None)
 
     def profile(self, user: int) -> slice:
@@ -220,7 +334,9 @@ class Ratings:
             for name, array in arrays.items():
                 kept[name][end : end + len(places)] = array[start : start + _BLOCK][places]
             end += len(places)
-        return replace(self, indptr=indptr, **kept, history=self.history if step is None else (*self.history, step))
+        events = None if self.events is None else self.events.keep(mask)
+        history = self.history if step is None else (*self.history, step)
+        return replace(self, indptr=indptr, **kept, history=history, events=events)
 
     def of_consecutive(self, first: int, last: int) -> Ratings:
         """Return the ratings of the users with codes from ``first`` up to ``last``, over a vocabulary of these users.
@@ -239,6 +355,28 @@ class Ratings:
             items=self.items[start:stop],
             values=self.values[start:stop],
             times=None if self.times is None else self.times[start:stop],
+            events=None if self.events is None else self.events.between(start, stop),
+        )
+
+    def of_users(self, users: NDArray[Any]) -> Ratings:
+        """Return the ratings of users, given by their codes, over a vocabulary of these users in this order.
+
+        Examples
+        --------
+        >>> Ratings.of(["ann", "bob", "cid"], ["x", "y", "x"]).of_users(np.array([0, 2])).frame().rows()
+        [('ann', 'x', 1.0), ('cid', 'x', 1.0)]
+        """
+        counts = self.user_counts[users]
+        indptr = np.append(np.int64(0), np.cumsum(counts))
+        rows = np.arange(int(indptr[-1])) + np.repeat(self.indptr[users] - indptr[:-1], counts)
+        return replace(
+            self,
+            user_ids=Vocabulary(self.user_ids.ids(users)),
+            indptr=indptr,
+            items=self.items[rows],
+            values=self.values[rows],
+            times=None if self.times is None else self.times[rows],
+            events=None if self.events is None else self.events.take(rows),
         )
 
     def compact(self) -> Ratings:
@@ -268,6 +406,8 @@ class Ratings:
             digest.update(compact.values[start : start + _BLOCK].astype("<f8").tobytes())
         if compact.times is not None:
             digest.update(compact.times.astype("<i8").tobytes())
+        if compact.events is not None:
+            compact.events.hashed(digest)
         return digest.hexdigest()[:16]
 
 
@@ -308,31 +448,6 @@ def _compact(values: NDArray[Any]) -> NDArray[Any]:
     return single if np.array_equal(single, values) else np.ascontiguousarray(values, dtype=np.float64)
 
 
-def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
-    """Return the parts over the union of their vocabularies.
-
-    Examples
-    --------
-    >>> train, test = over_one_vocabulary([Ratings.of(["ann"], ["x"]), Ratings.of(["bob"], ["x"])])
-    >>> train.n_users, test.users.tolist(), train.item_ids is test.item_ids
-    (2, [1], True)
-    """
-    users = Vocabulary.union([part.user_ids for part in parts])
-    items = Vocabulary.union([part.item_ids for part in parts])
-    return [_recoded(part, users, items) for part in parts]
-
-
-def _recoded(part: Ratings, users: Vocabulary, items: Vocabulary) -> Ratings:
-    """Return ratings over larger vocabularies."""
-    if part.user_ids == users and part.item_ids == items:
-        return replace(part, user_ids=users, item_ids=items)
-    user_codes = np.repeat(users.codes(part.user_ids.all), part.user_counts)
-    item_codes = items.codes(part.item_ids.all)[part.items]
-    recoded = Ratings.from_codes(users, items, user_codes, item_codes, part.values, part.times)
-    same = {name: getattr(part, name) for name in ("name", "history", "user_features", "item_features")}
-    return replace(recoded, **same)
-
-
 def by_popularity(ratings: Ratings) -> NDArray[np.int64]:
     """Return the codes of the rated items by decreasing |R(i)|; among equally popular items the smaller id comes first.
 
@@ -347,14 +462,9 @@ def by_popularity(ratings: Ratings) -> NDArray[np.int64]:
 
 
 def head_items(ratings: Ratings, share: float = 0.1, of: str = "items") -> NDArray[np.bool_]:
-    """Return whether each item code is in the head, the most popular items.
+    """Return whether each item code is in the head, the most popular items by the ratings before the split.
 
-    Parameters
-    ----------
-    ratings
-        The ratings that define popularity |R(i)|: give those before the split.
-    share, of
-        As for the filter `drop_head`: that share of the items, or the fewest items that hold that share of the ratings.
+    ``share`` and ``of`` are those of the filter `drop_head`.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks as check
 from cranfield._errors import InputError
 from cranfield._record import Step
+from cranfield.data.events import Merging
 from cranfield.data.ratings import Ratings
 
 # Steps between grades are rounded to a millionth: in single precision 0.3 − 0.2 is not 0.1.
@@ -34,16 +35,7 @@ _HIGHEST_JUDGMENT = 3.0  # the highest grade of relevance judgments, whose lowes
 
 @dataclass(frozen=True)
 class RatingScale:
-    """The lowest and the highest grade of some ratings, and the smallest step between two grades.
-
-    Examples
-    --------
-    >>> scale = RatingScale.of([1, 5, 3, 4])
-    >>> scale, scale.levels
-    (RatingScale(low=1.0, high=5.0, step=1.0), {'Low-High': 1.0, 'Medium-High': 3.0, 'High': 4.0})
-    >>> RatingScale.of([0.5, 1, 5]).step, RatingScale.of([1, 1]).step
-    (0.5, 1.0)
-    """
+    """The lowest and the highest grade of some ratings, and the smallest step between two grades."""
 
     low: float
     high: float
@@ -112,16 +104,7 @@ def usual_threshold(lowest: float, highest: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """What makes an item relevant, decided once for all users, systems and engines.
-
-    Examples
-    --------
-    >>> Relevance.of(Ratings.of(["ann", "bob"], ["x", "y"], [2, 5])).threshold
-    4.0
-    >>> test, train = Ratings.of(["ann"], ["x"], [3]), Ratings.of(["ann", "bob"], ["y", "y"], [1, 5])
-    >>> Relevance.of(test).threshold, Relevance.of(test, AUTO, train).threshold, Relevance.of(test, None).threshold
-    (3.0, 4.0, 1.0)
-    """
+    """What makes an item relevant, decided once for all users, systems and engines."""
 
     threshold: float  # the lowest relevant rating
     grades: NDArray[np.float64]  # the distinct test ratings that are judgments, after repeated ones were merged
@@ -138,7 +121,9 @@ class Relevance:
         grades = np.asarray(test.grades, dtype=np.float64)
         if isinstance(threshold, str) and threshold == AUTO:
             scale = _scale(grades, train)
-            lowest = usual_threshold(scale.low, scale.high)
+            events = getattr(test, "events", None) or (None if train is None else train.events)
+            # Counts of events are not a rating scale: an item is relevant from the smallest event on.
+            lowest = (None if events is None else events.least) or usual_threshold(scale.low, scale.high)
         else:
             lowest = ANY if threshold is None else check.number("threshold", threshold)
         grades = grades if negative else grades[grades >= 0]
@@ -177,6 +162,14 @@ def counts_to_ratings(ratings: Ratings) -> Ratings:
     >>> counts_to_ratings(plays).frame()["rating"].to_list()
     [5.0, 3.0, 1.0, 1.0]
     """
+    step, events = Step("counts_to_ratings", {"grades": _STARS}), ratings.events
+    if events is not None:  # the parts of a split have counts of their own
+        events = replace(events, merging=Merging("to_ratings", "to_ratings"))
+    return replace(ratings, values=grades_of_counts(ratings), events=events, history=(*ratings.history, step))
+
+
+def grades_of_counts(ratings: Ratings) -> NDArray[np.float32]:
+    """Return the ratings that `counts_to_ratings` makes of counts."""
     counts = ratings.values.astype(np.float64)
     if (counts < 0).any():
         place = int(np.argmax(counts < 0))
@@ -198,4 +191,4 @@ def counts_to_ratings(ratings: Ratings) -> Ratings:
     fifth = np.floor_divide(_STARS * before, np.maximum(total, np.finfo(float).tiny)[users])
     grades = np.empty(len(order), dtype=np.float32)
     grades[order] = _STARS - np.clip(fifth, 0, _STARS - 1)
-    return replace(ratings, values=grades, history=(*ratings.history, Step("counts_to_ratings", {"grades": _STARS})))
+    return grades

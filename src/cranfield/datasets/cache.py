@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cranfield._errors import CranfieldError
-from cranfield._files import cache_root, write_text
+from cranfield._files import cache_root, try_lock, write_text
 from cranfield._record import file_checksum
 from cranfield.datasets.entry import Counts, Dataset
 
@@ -24,14 +24,6 @@ def cache_folder() -> Path:
 
     It is ``$CRANFIELD_CACHE`` if that is set, else ``cranfield`` in ``$XDG_CACHE_HOME`` or in the system's folder for
     caches.
-
-    Examples
-    --------
-    >>> import os
-    >>> os.environ["CRANFIELD_CACHE"] = "somewhere"
-    >>> cache_folder() == Path("somewhere") / "datasets"
-    True
-    >>> del os.environ["CRANFIELD_CACHE"]
     """
     return cache_root() / "datasets"
 
@@ -127,23 +119,6 @@ def locked(folder: Path) -> Iterator[None]:
             f"the cache folder {folder} cannot be written ({error.strerror}); set CRANFIELD_CACHE to another folder"
         ) from error
     with handle:
-        _lock(handle)
+        while not try_lock(handle):
+            time.sleep(0.2)
         yield
-
-
-def _lock(handle: IO[bytes]) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-        import time
-
-        while True:
-            try:
-                handle.seek(0)
-                msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
-                return
-            except OSError:
-                time.sleep(0.2)
-    else:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX)

@@ -47,71 +47,35 @@ class Counts:
 
 @dataclass(frozen=True)
 class Dataset:
-    """An entry of the catalogue; make one by hand for your own data.
+    """An entry of the catalogue; make one by hand for your own data."""
 
-    Parameters
-    ----------
-    name
-        Its name on the command line, and its folder in the cache.
-    title
-        What it is, in one line.
-    home, licence, citation
-        The page that presents it, what its licence allows, and the paper to cite.
-    counts
-        The counts of a faithful copy (of the training part, if there are parts).
-    parse
-        The function that reads its files.
-    files
-        Patterns of its file names, by part; the first pattern that matches counts. A dataset without published parts
-        has the one part ``"all"``.
-    address
-        Where to download it, or None if one must register, ask or look for it.
-    checksum
-        ``"md5:..."`` or ``"sha256:..."`` of the download, if its publisher gives it.
-    repeated
-        What to do with repeated (user, item) pairs, as in `cranfield.read`.
-    scale
-        The ratings in it, in words.
-    times
-        Whether the ratings have times.
-    tolerance
-        How far the counts of a copy may be from ``counts``, as a share of them; None if the data are still growing,
-        so that counts prove nothing.
-    test_counts
-        The counts of the published test part, if there is one.
-    rows
-        The rows that belong to each part, if one file holds several parts.
-    nested
-        Archives inside the archive, by name, that hold the files.
-    limit
-        The most bytes that the download, and its files once unpacked, may have.
-    features
-        The files that describe users (``"user"``) and items (``"item"``): a pattern of their names, and the function
-        that reads them. A copy without these files has no features.
-    note
-        What else a user should know.
-    """
-
-    name: str
-    title: str
-    home: str
+    name: str  # its name on the command line, and its folder in the cache
+    title: str  # what it is, in one line
+    home: str  # the page that presents it, what its licence allows, and the paper to cite
     licence: str
     citation: str
-    counts: Counts
-    parse: Parser
+    counts: Counts  # the counts of a faithful copy (of the training part, if there are parts)
+    parse: Parser  # the function that reads its files
+    # Patterns of its file names, by part; the first pattern that matches counts. A dataset without published parts
+    # has the one part ``"all"``.
     files: Mapping[str, tuple[str, ...]]
-    address: str | None = None
-    checksum: str | None = None
-    repeated: Repeated = "error"
-    scale: str = "1 to 5"
-    times: bool = False
+    address: str | None = None  # where to download it, or None if one must register, ask or look for it
+    checksum: str | None = None  # ``"md5:..."`` or ``"sha256:..."`` of the download, if its publisher gives it
+    repeated: Repeated = "error"  # what to do with repeated (user, item) pairs, as in `cranfield.read`
+    scale: str = "1 to 5"  # the ratings in it, in words
+    times: bool = False  # whether the ratings have times
+    # How far the counts of a copy may be from ``counts``, as a share of them; None if the data are still growing, so
+    # that counts prove nothing.
     tolerance: float | None = 0.0
-    test_counts: Counts | None = None
+    test_counts: Counts | None = None  # the counts of the published test part, if there is one
+    # The rows that belong to each part, if one file holds several parts.
     rows: Mapping[str, pl.Expr] = field(default_factory=dict)
-    nested: tuple[str, ...] = ()
-    limit: int = field(default=8 * _GIB)
+    nested: tuple[str, ...] = ()  # archives inside the archive, by name, that hold the files
+    limit: int = field(default=8 * _GIB)  # the most bytes that the download, and its files once unpacked, may have
+    # The files that describe users (``"user"``) and items (``"item"``): a pattern of their names, and the function
+    # that reads them. A copy without these files has no features.
     features: Mapping[About, tuple[str, FeaturesParser]] = field(default_factory=dict)
-    note: str = ""
+    note: str = ""  # what else a user should know
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", MappingProxyType(dict(self.files)))

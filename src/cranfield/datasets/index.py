@@ -437,13 +437,7 @@ def _amazon() -> list[Dataset]:
 
 @cache
 def catalogue() -> Mapping[str, Dataset]:
-    """Return every known dataset by name.
-
-    Examples
-    --------
-    >>> catalogue()["ml-1m"]
-    Dataset(ml-1m: MovieLens 1M: stars of films; 6,040 users, 3,706 items, 1,000,209 ratings)
-    """
+    """Return every known dataset by name."""
     entries = [*_movielens(), *_films(), *_books(), *_music(), *_shopping(), *_amazon()]
     return MappingProxyType({entry.name: entry for entry in entries})
 

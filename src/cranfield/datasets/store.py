@@ -310,8 +310,7 @@ def _wanted(dataset: Dataset) -> str:
 
 def _nothing_found(dataset: Dataset, source: Path) -> InputError:
     problem = f"it holds no file of {dataset.name} ({_wanted(dataset)})"
-    remedy = _compare(dataset)
-    return InputError(problem, source=source, remedy=remedy)
+    return InputError(problem, source=source, remedy=_compare(dataset))
 
 
 def _compare(dataset: Dataset) -> str:

@@ -5,16 +5,15 @@ from cranfield.experiments.decisions import DECISIONS, Decisions, checked_value
 from cranfield.experiments.differences import Difference, diff
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.file import PRESETS, new_experiment, read_experiment
-from cranfield.experiments.folders import Shown, Spare, clean, show
-from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum
+from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum, own_metrics
 from cranfield.experiments.json_schema import schema
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
-from cranfield.experiments.results import Measured, Results
+from cranfield.experiments.results import Measured, Results, Shown, Spare, clean, show
 from cranfield.experiments.reviewing import Review, review
 from cranfield.experiments.running import Plan, experiment_and_folder, plan, run
-from cranfield.experiments.searching import Range, Search, Trial, Tuning, search
+from cranfield.experiments.searching import Tuning, search
 from cranfield.experiments.source import SIMULATIONS, Source
-from cranfield.experiments.user_code import own_metrics
+from cranfield.experiments.trials import Range, Search, Trial
 
 __all__ = [
     "DECISIONS",

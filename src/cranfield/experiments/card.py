@@ -11,19 +11,18 @@ import polars as pl
 from cranfield.experiments.decisions import phrases
 from cranfield.experiments.experiment import System
 from cranfield.experiments.pipeline import Pipeline, Unit
-from cranfield.experiments.stages.assess import ASSESS
-from cranfield.experiments.stages.data import DATA, SPLITS, decided
+from cranfield.experiments.stages.data import DATA, SPLITS, decided, learning_kind
 from cranfield.experiments.stages.lists import SCORES
 from cranfield.experiments.stages.models import MODELS, SEARCHES, parameters_of
-from cranfield.experiments.stages.results import RESULTS, SEGMENTS, facts_of_groups
+from cranfield.experiments.stages.results import ASSESS, RESULTS, SEGMENTS, facts_of_groups
+from cranfield.experiments.tuned import how_tuned, repetition_facts, tuning_warnings
 from cranfield.facts import experiment as experiment_facts
 from cranfield.facts import sentences
-from cranfield.measures import Scores
-from cranfield.metrics import relevance_phrase, undefined_phrase
+from cranfield.metrics import deepest, relevant_items, undefined_phrase
 
 to_report = experiment_facts.Point
 
-_ENTRY = ("decision", "asked", "reported", "remedy")
+_ENTRY = ("decision", "asked", "reported", "remedy", "warning")
 
 COMPARED = ("difference", "lower", "upper", "relative", "relative_lower", "relative_upper", "p", "p_corrected")
 """The columns that are shown for every comparison."""
@@ -51,6 +50,7 @@ def card(line: Pipeline) -> dict[str, Any]:
         "coverage": {unit.place: _coverage(line.read(RESULTS, unit).averages) for unit in sources},
         "measuring": {unit.place: _measuring(line, unit) for unit in sources},
         "results": {unit.place: _results(line, unit) for unit in sources},
+        "tuning": {unit.place: _tuning(line, unit) for unit in sources},
         "versions": line.store.versions(),
     }
     return {**contents, "checklist": [dict(zip(_ENTRY, point.entry)) for point in checklist(contents)]}
@@ -92,10 +92,10 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
     if system.spelling is None:
         return {"spelling": f"file {Path(str(system.run)).name}", "parameters": None, "searches": []}
     cells = [cell for cell in line.units("cell") if cell.system is system]
-    adapted = [line.artifact(MODELS, cell).facts.get("adapted", {}) for cell in cells]
+    adapted = [_adapted(line, cell) for cell in cells]
     stated = [{**parameters_of(line, cell), **chosen} for cell, chosen in zip(cells, adapted)]
     values = {name: [record[name] for record in stated] for name in stated[0]}
-    searched = {*adapted[0], *(() if system.tuning is None else system.tuning.space)}
+    searched = {*adapted[0], *(() if system.tuning is None else (*system.tuning.space, "epochs"))}
     return {
         "spelling": system.spelling,
         "parameters": {
@@ -115,9 +115,24 @@ def _system(line: Pipeline, system: System) -> dict[str, Any]:
     }
 
 
+def _adapted(line: Pipeline, cell: Unit) -> dict[str, Any]:
+    """Return the parameters that a system chose from the data, and the epochs at which a validation part stopped it."""
+    model = line.artifact(MODELS, cell).facts
+    stopped = learning_kind(line, cell) == "refitted" and "training" in model
+    return {**model.get("adapted", {}), **({"epochs": model["training"]["epochs"]} if stopped else {})}
+
+
+def _tuning(line: Pipeline, unit: Unit) -> dict[str, list[str]]:
+    """Return how systems were tuned and what repetitions vary, in words, and warnings; without times, which vary."""
+    return {
+        "said": sentences([*how_tuned(line, unit), *repetition_facts(line, unit)]),
+        "warnings": sentences(tuning_warnings(line, unit)),
+    }
+
+
 def _coverage(averages: pl.DataFrame) -> dict[str, Any]:
     """Return the coverage of each system, with Coverage@d and shares at the depth of the deepest metric."""
-    metric, depth = Scores.deepest(averages["metric"].unique(maintain_order=True).to_list())
+    metric, depth = deepest(averages["metric"].unique(maintain_order=True).to_list())
     whole = averages.filter(pl.col("fold").is_null() & (pl.col("metric") == metric))
     return {
         row["system"]: {
@@ -136,7 +151,7 @@ def _measuring(line: Pipeline, unit: Unit) -> dict[str, Any]:
     facts = [line.artifact(SCORES, part).facts for part in line.units("part", unit)]
     return {
         "removed_test_users": [fact["removed_test_users"] for fact in facts],
-        "notes": list(line.read(RESULTS, unit).scores.notes),
+        "notes": sentences(line.read(RESULTS, unit).scores.notes),
     }
 
 
@@ -181,7 +196,7 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     yield to_report("A1", "the size and density of the data", "; ".join(sizes))
     filters = ", ".join(decisions["filters"]) or "none"
     yield to_report("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
-    repeated = f", {card['repetitions']} times" if card["repetitions"] > 1 else ""
+    repeated = f", {repeated_text(card)}" if card["repetitions"] > 1 else ""
     yield to_report("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
     at_least = decisions["min_ratings"]
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
@@ -210,6 +225,7 @@ def _list_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
         "how the hyper-parameters were chosen, without the test part",
         card["notes"].get("tuning") or _searched(card),
         "state it as tuning under [notes], or let the file search them",
+        " ".join(dict.fromkeys(warning for tuned in card["tuning"].values() for warning in tuned["warnings"])),
     )
     kinds = {"full": "full lists; items without a test rating count as not relevant",
              "condensed": "condensed lists; items without a test rating are removed"}  # fmt: skip
@@ -222,10 +238,23 @@ def _with_defaults(system: Mapping[str, Any]) -> str:
     return f"{system['spelling']} ({', '.join(values)})" if values else str(system["spelling"])
 
 
+def repeated_text(card: Mapping[str, Any]) -> str:
+    """Return how often the ratings were split, or that only the training seeds differ."""
+    tests = [[split["fingerprints"]["test"] for split in splits] for splits in card["splits"].values()]
+    same = all(len(set(hashes)) <= card["folds"] for hashes in tests)
+    return f"{card['repetitions']} training seeds on the same split" if same else f"{card['repetitions']} times"
+
+
+def refitted_text(card: Mapping[str, Any]) -> str:
+    """Return whether the chosen settings were trained on the validation ratings, too."""
+    return "refitted" if card["decisions"]["refit"] else "not refitted"
+
+
 def _searched(card: Mapping[str, Any]) -> str | None:
     """Return which systems were tuned by a search, and how; None if none was."""
     said = {
-        name: f"{name}: the best of {search['trials']} by {search['metric']} on {search['validation']}"
+        name: f"{name}: the best of {search['trials']} by {search['metric']} on {search['validation']} "
+        f"({search['users']:,} users), {refitted_text(card)}"
         for name, system in card["systems"].items()
         for search in system["searches"][:1]
     }
@@ -236,7 +265,7 @@ def _searched(card: Mapping[str, Any]) -> str | None:
 def relevance_text(card: Mapping[str, Any]) -> str:
     """Return what makes an item relevant, and for which metrics; separately per set of ratings if these differ."""
     said = {
-        data: relevance_phrase(card["decisions"]["metrics"], threshold)
+        data: str(relevant_items(card["decisions"]["metrics"], threshold) or "")
         for data, threshold in card["thresholds"].items()
     }
     if len(set(said.values())) == 1:

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cranfield import _checks as check
 from cranfield import splits
-from cranfield._decisions import Decided, in_one_form
+from cranfield._decisions import DecisionGroup, in_one_form
 from cranfield._errors import SettingError, nearest
 from cranfield._registry import Spelling, parse
 from cranfield.comparisons import Comparing
 from cranfield.data import AUTO, Filtering, RatingScale, usual_threshold
 from cranfield.judgments import NONE, Cataloguing, Drawing
 from cranfield.measures import Average, Averaging, Measuring, Segmenting
-from cranfield.metrics import at_levels, check_expected, relevance_phrase
+from cranfield.metrics import at_levels, check_expected, relevant_items
 from cranfield.rankings import Ranking, Serving
 from cranfield.splits import Splitting
 
-GROUPS: tuple[type[Decided], ...] = (
+GROUPS: tuple[type[DecisionGroup], ...] = (
     *(Filtering, Splitting, Serving, Ranking, Drawing, Cataloguing, Measuring, Averaging, Comparing),
     Segmenting,
 )
@@ -41,11 +41,11 @@ IN_TABLES = (
 
 _UNTESTED = ("median", "trimmed", "trisk", "georisk")
 
-Group = TypeVar("Group", bound=Decided)
+Group = TypeVar("Group", bound=DecisionGroup)
 
 
 @dataclass(frozen=True)
-class _Decisions(Decided):
+class _Decisions(DecisionGroup):
     def __new__(cls, *_: Any, **stated: Any) -> Self:
         """Reject unknown names with a helpful message, before Python raises its own error."""
         for name in stated:
@@ -69,14 +69,8 @@ class _Decisions(Decided):
     def _of(self, name: str) -> Any:
         return getattr(self, name)
 
-    def differences(self, other: Decided) -> dict[str, tuple[Any, Any]]:
-        """Return the decisions that differ from another set, by name, each with both values.
-
-        Examples
-        --------
-        >>> Decisions().differences(Decisions(threshold=5))
-        {'threshold': ('auto', 5.0)}
-        """
+    def differences(self, other: DecisionGroup) -> dict[str, tuple[Any, Any]]:
+        """Return the decisions that differ from another set, by name, each with both values."""
         mine, theirs = self.as_dict(), other.as_dict()
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
@@ -94,7 +88,7 @@ class _Decisions(Decided):
         said = {name: _phrase(name, self._of(name)) for name in _SAID if name not in without}
         plain = said.get("threshold")
         if plain is not None:
-            relevance = relevance_phrase(self._of("metrics"), self._of("threshold"))
+            relevance = str(relevant_items(self._of("metrics"), self._of("threshold")) or "")
             unused = f"no metric uses the threshold, {self._of('threshold'):g}"
             said["threshold"] = relevance if plain in relevance else ", ".join(filter(None, (relevance, unused)))
         return ", ".join(phrase for phrase in said.values() if phrase)
@@ -108,17 +102,19 @@ class _Decisions(Decided):
             groups[kind] = kind(**{name: self._of(name) for name in known})
         return groups[kind]
 
-    def on(self, lowest: float, highest: float) -> Any:
+    def on(self, lowest: float, highest: float, least_event: float | None = None) -> Any:
         """Return the decisions resolved for ratings from ``lowest`` to ``highest``.
 
-        The threshold ``auto`` becomes a number, and metrics at levels of relevance are spelled out.
+        The threshold ``auto`` becomes a number, for events the smallest value of one, and metrics at levels of
+        relevance are spelled out.
 
         Examples
         --------
         >>> Decisions().on(1, 1).threshold, Decisions().on(0.5, 5).threshold
         (1.0, 4.0)
         """
-        decisions = self.with_(threshold=usual_threshold(lowest, highest)) if self._of("threshold") == AUTO else self
+        usual = least_event or usual_threshold(lowest, highest)
+        decisions = self.with_(threshold=usual) if self._of("threshold") == AUTO else self
         if self._of("levels") == "none":
             return decisions
         return decisions.with_(metrics=tuple(map(str, at_levels(self._of("metrics"), RatingScale(lowest, highest)))))

@@ -24,26 +24,18 @@ _KEY = ["data", "system", "metric"]
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """The result of `diff`.
+    """The result of `diff`."""
 
-    Parameters
-    ----------
-    stated
-        Settings that differ between the two files: both values, by the name of the decision or key.
-    moved
-        One row per set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
-        places ``rank_before, rank_after`` of the system (1 is best).
-    verdicts
-        One row per set of ratings, metric and pair of systems that both compare, and judge differently:
-        ``better_before`` and ``better_after`` name the significantly better system, or are null.
-    tau
-        For each set of ratings, Kendall's tau-b between the two orders of the systems, by the first metric of each
-        experiment.
-    """
-
+    # Settings that differ between the two files: both values, by the name of the decision or key.
     stated: Mapping[str, tuple[Any, Any]]
+    # One row per set of ratings, system and metric that both have: ``before, after, change`` of the average, and the
+    # places ``rank_before, rank_after`` of the system (1 is best).
     moved: pl.DataFrame
+    # One row per set of ratings, metric and pair of systems that both compare, and judge differently:
+    # ``better_before`` and ``better_after`` name the significantly better system, or are null.
     verdicts: pl.DataFrame
+    # For each set of ratings, Kendall's tau-b between the two orders of the systems, by the first metric of each
+    # experiment.
     tau: Mapping[str, float]
 
     def frame(self) -> pl.DataFrame:

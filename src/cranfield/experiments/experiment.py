@@ -27,27 +27,14 @@ LIST_READING = {"ties": get_args(Ties), "gaps": get_args(Gaps)}
 
 @dataclass(frozen=True)
 class System:
-    """A system to compare: a spelled recommender, or a file of ranked lists.
+    """A system to compare: a spelled recommender, or a file of ranked lists."""
 
-    Parameters
-    ----------
-    name
-        Its name in tables.
-    spelling
-        The recommender, with its parameters.
-    run
-        The file; ``{data}`` in its name stands for the name of the data.
-    ties, gaps
-        How items of equal score are ordered, and what ranks mean that leave places out, as for `read_run`; None for its
-        default.
-    tuning
-        Hyper-parameters to search on a validation part; None for no search.
-    """
-
-    name: str
-    spelling: str | None = None
-    run: str | None = None
-    tuning: Tuning | None = None
+    name: str  # its name in tables
+    spelling: str | None = None  # the recommender, with its parameters
+    run: str | None = None  # the file; ``{data}`` in its name stands for the name of the data
+    tuning: Tuning | None = None  # hyper-parameters to search on a validation part; None for no search
+    # How items of equal score are ordered, and what ranks mean that leave places out, as for `read_run`; None for its
+    # default.
     ties: Ties | None = None
     gaps: Gaps | None = None
 
@@ -112,7 +99,8 @@ class Experiment:
     seed
         Fixes every random choice; repetition k has the seed ``seed + k - 1``.
     repetitions
-        How often the ratings are split again; a user's values are averaged over folds and repetitions.
+        How often the ratings are split again; a user's values are averaged over folds and repetitions. If every split
+        is the same (``temporal``, ``predefined``), repetitions are training seeds of the systems that draw.
     assess
         Options of `assess`; None if the metrics are not assessed.
     audit
@@ -173,6 +161,11 @@ class Experiment:
         return f"{systems} on {data}: {self.decisions}"
 
 
+def _draws(system: System) -> bool:
+    """Whether a system may differ between training seeds."""
+    return system.spelling is not None and (names_code(system.spelling) or "seed" in vars(recommender(system.spelling)))
+
+
 def _contradictions(experiment: Experiment) -> Iterator[str]:
     """Yield the contradictions between settings that are each valid by themselves."""
     decisions, split = experiment.decisions, parse(experiment.decisions.split)
@@ -196,7 +189,9 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
             yield f"split='{split}' needs times, and data.{source.name} has none; choose a random split, or other data"
     if experiment.repetitions > 1:
         check_repeated(decisions.significance)
-    if experiment.repetitions > 1 and (decisions.overlap is not None or "seed" in parameters):
+    # Randomised systems differ in their training seeds even if the split is the same.
+    same = (decisions.overlap is not None or "seed" in parameters) and not any(map(_draws, experiment.systems))
+    if experiment.repetitions > 1 and same:
         yield f"repetitions={experiment.repetitions} of split='{split}' would all be the same; set repetitions=1"
     if split.name == "cold_users" and not parameters.get("left") and decisions.new_users == "unserved":
         yield (

@@ -1,25 +1,28 @@
-"""The files that an experiment names: ratings, datasets, simulations, ranked lists and weights of users."""
+"""The files and the code that an experiment names: ratings, ranked lists, weights of users, and hashes of all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from cranfield import judgments
 from cranfield._errors import InputError, SettingError
+from cranfield._own_code import allowing, code_hash, is_ours, names_code, source_hash
 from cranfield._polars import read_parquet, readable, scan_parquet
 from cranfield._record import Step, file_checksum
-from cranfield._registry import parse
+from cranfield._registry import Registry, parse
 from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key, simulated
 from cranfield.measures import Average, Segmenting, catalogue_warnings, read_column
+from cranfield.metrics import GAINS, Metric, as_several
 from cranfield.rankings import Run, measured_ratings, read_run
+from cranfield.recommenders import recommender
 from cranfield.splits import Split, apply, predefined
 from cranfield.store import fingerprint
 from cranfield.tables import contents, file_and_member, is_parquet, write_table
@@ -125,22 +128,19 @@ def _files(path: Path) -> list[Path]:
 def origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
     """Return what the ratings of a source depend on: the bytes of its files, its dataset or its simulation."""
     # The key is left out without features, so that artifacts from before there were features are still found.
-    features = {key: input_checksum(experiment.path(file)) for key, file in source.features.items()}
-    return {**_origin(experiment, source, fetching), **({"features": features} if features else {})}
-
-
-def _origin(experiment: Experiment, source: Source, fetching: bool) -> dict[str, Any]:
+    checksums = {key: input_checksum(experiment.path(file)) for key, file in source.features.items()}
+    features = {"features": checksums} if checksums else {}
     if source.simulate is not None:
-        return {"simulate": source.simulate}
+        return {"simulate": source.simulate, **features}
     if source.dataset is not None:
         from cranfield.datasets import cached, fetch, find
 
         there = fetch(source.dataset) if fetching else cached(find(source.dataset))
         parts = {} if there is None else {name: part.sha256 for name, part in {**there.parts, **there.features}.items()}
-        return {"dataset": source.dataset, "parts": parts}
+        return {"dataset": source.dataset, "parts": parts, **features}
     # File names belong here because the history of the ratings records them.
     files = {part: [Path(file).name, input_checksum(experiment.path(file))] for part, file in source.files.items()}
-    return {"files": files, "reading": dict(source.reading)}
+    return {"files": files, "reading": dict(source.reading), **features}
 
 
 def load(experiment: Experiment, source: Source, overlap: str | None) -> dict[str, Ratings]:
@@ -187,7 +187,7 @@ def divided(experiment: Experiment, parts: Mapping[str, Ratings], seed: int) -> 
 def served_ratings(experiment: Experiment, split: Split, seed: int) -> Ratings:
     """Return the test ratings of the users who are served: B1 removes the others from the experiment."""
     with at_key("decisions: min_ratings, sample"):
-        return measured_ratings(split, experiment.decisions.serving, seed)
+        return measured_ratings(split, experiment.decisions.serving, seed, experiment.decisions.repeats)
 
 
 def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]:
@@ -199,23 +199,6 @@ def _disjoint(train: Ratings, test: Ratings, overlap: str) -> dict[str, Ratings]
         "train": replace(split.train, history=(*train.history, step)),
         "test": replace(split.test, history=(*test.history, step)),
     }
-
-
-def together(parts: Sequence[Ratings]) -> Ratings:
-    """Return the ratings of all parts combined; the parts share one vocabulary and have no pair in common."""
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    timed = all(part.times is not None for part in parts)
-    whole = Ratings.from_codes(
-        first.user_ids,
-        first.item_ids,
-        np.concatenate([part.users for part in parts]),
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.times for part in parts if part.times is not None]) if timed else None,
-    )
-    return replace(whole, user_features=first.user_features, item_features=first.item_features)
 
 
 def _at_home(history: Sequence[Step]) -> tuple[Step, ...]:
@@ -284,3 +267,80 @@ def keep_weights(experiment: Experiment, place: Path) -> list[Path]:
     """Write the column of user weights into a folder; return the file, or nothing if users are not weighted."""
     file = _weights_file(experiment)
     return [] if file is None else [write_table(read_column(*file), place / _WEIGHTS)]
+
+
+def own(*functions: Callable[..., Any]) -> list[str]:
+    """Return a hash of each function that is not ours; the version of cranfield covers the others."""
+    return [code_hash(function) for function in functions if not is_ours(function)]
+
+
+def own_of(registry: Registry[Any], spellings: Iterable[str]) -> list[str]:
+    """Return a hash of each spelled function that is not ours."""
+    return own(*(registry[parse(spelling).name] for spelling in spellings))
+
+
+def own_system(spelling: str, experiment: Experiment) -> list[str]:
+    """Return what the algorithm of a system depends on, without importing the user's code: see `system_code`."""
+    if names_code(spelling):
+        return [source_hash(spelling, experiment.base)]
+    return system_code(type(recommender(spelling)))
+
+
+def system_code(system: type[Any]) -> list[str]:
+    """Return the version of one of our systems, or a hash of the class of another."""
+    return own(system) or [f"version {system.version}"]
+
+
+def own_metrics(spellings: Iterable[str], experiment: Experiment) -> list[str]:
+    """Return a hash of each metric that is not ours, of its declared properties, and of each gain that is not ours.
+
+    If a spelling names code, its source file is hashed without importing it.
+    """
+    spellings = list(spellings)
+    named = [source_hash(spelling, experiment.base) for spelling in spellings if names_code(spelling)]
+    metrics = [Metric.of(spelling) for spelling in spellings if not names_code(spelling)]
+    definitions = [metric.definition for metric in metrics if not is_ours(metric.definition.function)]
+    hashes = [code_hash(getattr(definition, about.name)) for definition in definitions for about in fields(definition)]
+    gains = [value for metric in metrics for name, value in parse(str(metric)).parameters if name == "gain"]
+    return [*named, *hashes, *own_of(GAINS, gains)]
+
+
+def _metrics(experiment: Experiment) -> Iterator[tuple[str, Any]]:
+    """Yield all metrics that an experiment names, each with its key in the file."""
+    yield from (("decisions.metrics", metric) for metric in experiment.decisions.metrics)
+    for system in experiment.systems:
+        if system.tuning is not None:
+            yield f"systems.{system.name}.metric", system.tuning.metric
+    yield from (("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ())))
+    varied = (experiment.audit or {}).get("vary", {}).get("metrics", ())
+    yield from (("audit.vary", metric) for metric in as_several(varied))
+
+
+@contextmanager
+def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
+    """Allow the code that an experiment names to run; reject the experiment if that is not allowed.
+
+    Code that does not exist, is not a system or metric, or has other parameters is rejected before anything is trained.
+    """
+    systems = [(f"systems.{system.name}", str(system.spelling)) for system in experiment.systems]
+    systems = [(key, spelling) for key, spelling in systems if names_code(spelling)]
+    metrics = [(key, spelling) for key, spelling in _metrics(experiment) if names_code(spelling)]
+    named = [*systems, *metrics]
+    if named and not allow_code:
+        key, spelling = named[0]
+        raise SettingError(
+            f"{key} names code, {parse(spelling).name}, which is only run if it is allowed; look at it first, and then "
+            "give --allow-code (allow_code=True)"
+        )
+    with allowing([spelling for _, spelling in named], experiment.base):
+        for key, spelling in systems:
+            with at_key(key):
+                recommender(spelling)
+        for key, spelling in metrics:
+            with at_key(key):
+                Metric.of(spelling)
+        for system in experiment.systems:
+            if system.tuning is not None and names_code(system.spelling):
+                with at_key(f"systems.{system.name}"):
+                    system.tuning.check(str(system.spelling))
+        yield

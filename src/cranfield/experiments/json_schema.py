@@ -11,7 +11,7 @@ from cranfield.experiments.source import FEATURES, KINDS, READING
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _LIST: dict[str, Any] = {"type": "array", "items": _TEXT}
-_CALLED = {str: "string", int: "integer", bool: "boolean"}
+_CALLED = {str: "string", int: "integer", bool: "boolean", dict: "object"}
 
 
 def schema() -> dict[str, Any]:

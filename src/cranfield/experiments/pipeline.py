@@ -120,28 +120,14 @@ class Stage(ABC, Generic[T]):
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """What an artifact is made for.
+    """What an artifact is made for."""
 
-    Parameters
-    ----------
-    level
-        Its level in the experiment, such as a source, a part or a cell.
-    place
-        Its name within a stage.
-    parent
-        The unit that it is a part of.
-    repetition, fold
-        Counted from 0.
-    source, system
-        The set of ratings, and the system; None if it has several.
-    """
-
-    level: Level
-    place: str = ""
-    parent: Unit | None = None
-    repetition: int = 0
+    level: Level  # its level in the experiment, such as a source, a part or a cell
+    place: str = ""  # its name within a stage
+    parent: Unit | None = None  # the unit that it is a part of
+    repetition: int = 0  # counted from 0
     fold: int = 0
-    source: Source = None  # type: ignore[assignment]
+    source: Source = None  # type: ignore[assignment]  # the set of ratings, and the system; None if it has several
     system: System = None  # type: ignore[assignment]
 
     def at(self, level: Level) -> Unit:
@@ -155,20 +141,9 @@ class Unit:
 class Pipeline:
     """An experiment on its way through the stages, with the artifacts made so far.
 
-    Parameters
-    ----------
-    experiment
-        What is run.
-    store
-        Where artifacts are kept.
-    stages
-        The stages to take, in order.
-    jobs
-        Number of systems trained in parallel; see `recommend`.
-    within
-        Prefix of the names of its artifacts, for an experiment inside another one. Such an experiment exports nothing.
-    strict
-        Whether files of ranked lists that are probably wrong are an error instead of a warning.
+    ``jobs`` systems are trained in parallel (see `recommend`). ``within`` is a prefix of the names of its artifacts,
+    for an experiment inside another one, which exports nothing. If ``strict``, files of ranked lists that are probably
+    wrong are an error instead of a warning.
     """
 
     def __init__(
@@ -246,8 +221,15 @@ class Pipeline:
         missing = {name: units[name] for name, artifact in there.items() if artifact is None}
         for _ in range(len(units) - len(missing)):
             advance()
+        # Repetitions may share an artifact, such as a system that does not draw on the same split.
+        first = {repr(made_of[name]): name for name in reversed(missing)}
+        alike = [name for name in missing if first[repr(made_of[name])] != name]
+        missing = {name: unit for name, unit in missing.items() if name not in alike}
         for name, make, seconds in stage.make_each(self, missing, made_of):
             there[name] = self.store.make(name, made_of[name], make, seconds=seconds)
+            advance()
+        for name in alike:
+            there[name] = self.store.kept(name, made_of[name])
             advance()
         # In the order of the file, regardless of which finished first.
         self.artifacts |= {name: artifact for name in units if (artifact := there[name]) is not None}

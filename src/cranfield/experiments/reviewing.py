@@ -10,7 +10,7 @@ from typing import Any
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
-from cranfield._numbers import listed, percent_text, time_text
+from cranfield._numbers import count_text, listed, percent_text, time_text
 from cranfield._own_code import names_code
 from cranfield._registry import parse
 from cranfield._table import Cell, Table, markdown_text
@@ -18,8 +18,11 @@ from cranfield.data import Ratings, describe, read
 from cranfield.experiments.card import points_of, to_report
 from cranfield.experiments.experiment import System
 from cranfield.experiments.results import Results
-from cranfield.experiments.searching import Range
+from cranfield.experiments.stages import SEARCHES
+from cranfield.experiments.trials import Range
+from cranfield.experiments.tuned import how_tuned, tuning_warnings
 from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import sentences
 from cranfield.metrics import METRICS, known_metrics
 from cranfield.rankings import Run, read_runs
 from cranfield.splits import check_split, recorded_steps
@@ -34,17 +37,10 @@ _ORDER = ("data", "split", "users", "lists", "candidates", "systems", "tuning", 
 
 @dataclass(frozen=True)
 class Review:
-    """The points that a reviewer looks for, with what is reported about each.
+    """The points that a reviewer looks for, with what is reported about each."""
 
-    Parameters
-    ----------
-    title
-        What was reviewed.
-    items
-        The points, in the order of an experiment; ``area`` is what each belongs to.
-    """
-
-    title: str
+    title: str  # what was reviewed
+    # The points, in the order of an experiment; ``area`` is what each belongs to.
     items: tuple[experiment_facts.Point, ...]
 
     @classmethod
@@ -63,8 +59,7 @@ class Review:
         for area in dict.fromkeys(item.area for item in self.items):
             lines += [f"## {area.capitalize()}", ""]
             for item in (entry for entry in self.items if entry.area == area):
-                mark = " " if item.reported is None else "x"
-                lines.append(f"- [{mark}] {item.topic}: {markdown_text(item.state)}")
+                lines.append(f"- [{item.mark}] {item.topic}: {markdown_text(item.state)}")
             lines.append("")
         return "\n".join(lines).rstrip() + "\n"
 
@@ -73,7 +68,7 @@ class Review:
         rows: list[list[str | Cell]] = []
         for item in self.items:
             missing = Cell(f"missing: {item.remedy}", best=True)
-            rows.append([item.area, item.topic, missing if item.reported is None else item.reported])
+            rows.append([item.area, item.topic, missing if item.reported is None else item.state])
         caption = f"Checklist: {self.title.rstrip('.')} ({str(self.verdict).rstrip('.')})"
         return Table(["area", "point", "reported"], rows, caption, label="tab:checklist")
 
@@ -84,7 +79,7 @@ class Review:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the list, ready for JSON."""
-        points = [dict(zip(("area", "point", "reported", "remedy"), item.entry)) for item in self.items]
+        points = [dict(zip(("area", "point", "reported", "remedy", "warning"), item.entry)) for item in self.items]
         return {"title": self.title, "missing": len(self.missing), "points": points}
 
     @property
@@ -128,7 +123,13 @@ def _of_experiment(results: Results) -> Review:
     ]
     seeds = ", ".join(map(str, card["seeds"]))
     seeded = to_report("seeds", "every seed", f"{seeds}; the seeds of random splits and systems are derived from it")
-    further = [_candidates(card), *_tuning(results, card), _definitions(card), _code(results, card)]
+    further = [
+        _candidates(card),
+        *_tuning(results, card),
+        *_searched(results),
+        _definitions(card),
+        _code(results, card),
+    ]
     return Review.of(card["title"], [*items, *further, seeded, _hardware(results, card), _time(results)])
 
 
@@ -158,23 +159,41 @@ def _tuning(results: Results, card: Mapping[str, Any]) -> Iterator[experiment_fa
         yield to_report(
             "tuning",
             f"how {system.name} was tuned: ranges, budget, and selection criterion",
-            _tuned(system, facts) or card["notes"].get("tuning"),
+            _tuned(results, system, facts) or card["notes"].get("tuning"),
             f"let the file search the hyper-parameters of {system.name}, with the budget of the other systems, or say "
             "how they were chosen, as tuning under [notes]",
         )
 
 
-def _tuned(system: System, facts: Mapping[str, Any]) -> str | None:
+def _searched(results: Results) -> Iterator[experiment_facts.Point]:
+    """Yield how the searches went, with warnings, if there are any."""
+    took = results.line.store.took()
+    said, warnings = list[str](), list[str]()
+    for source in results.line.units("source"):
+        said += sentences(how_tuned(results.line, source))
+        warnings += sentences(tuning_warnings(results.line, source, took))
+    if said:
+        words, weak = (" ".join(dict.fromkeys(texts)) for texts in (said, warnings))
+        yield to_report("tuning", "whether the searches were wide, large and fair enough", words, warning=weak)
+
+
+def _tuned(results: Results, system: System, facts: Mapping[str, Any]) -> str | None:
     if system.tuning is None or not facts["searches"]:
         if facts["parameters"] is None:
             return None
         set_to = [name for name, value in facts["parameters"].items() if name != "seed" and value is not None]
         return None if set_to else "it sets no hyper-parameters"
     space = "; ".join(f"{name} {_range(values)}" for name, values in system.tuning.space.items())
-    search = facts["searches"][0]
+    search, took = facts["searches"][0], results.line.store.took()
+    cells = [cell for cell in results.line.units("cell") if cell.system.name == system.name]
+    seconds = sum(took.get(SEARCHES.name_for(cell), 0.0) for cell in cells)
+    epochs = "" if search["epochs"] is None else f", {count_text(search['epochs'], 'epoch')}"
+    error = "" if search["error"] is None else f" ± {search['error']:.4f}"
+    refit = "refitted" if results.line.decisions.refit else "not refitted"
+    measured = f"{search['metric']} on {search['validation']} ({search['users']:,} users)"
     return (
-        f"{space}: {search['trials']} trials by {search['metric']} on {search['validation']}, best {search['best']} "
-        f"({search['value']:.4f})"
+        f"{space}: {search['trials']} trials by {measured}, "
+        f"best {search['best']} ({search['value']:.4f}{error}){epochs}, {refit}; {time_text(seconds)} in all"
     )
 
 

@@ -21,19 +21,20 @@ from cranfield._own_code import may_be_called
 from cranfield._registry import parse
 from cranfield._terminal import Stages, silent, unheard
 from cranfield.comparisons import as_scores, compare
-from cranfield.data import Ratings
+from cranfield.data import Ratings, together
 from cranfield.experiments import inputs
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.file import read_experiment
+from cranfield.experiments.inputs import allowed_code
 from cranfield.experiments.pipeline import Pipeline, Size, Stage, Unit
 from cranfield.experiments.results import Results
-from cranfield.experiments.searching import Range, search
+from cranfield.experiments.searching import search
 from cranfield.experiments.source import Source
 from cranfield.experiments.stages import DATA, ORDER, SPLITS, STAGES, Report
-from cranfield.experiments.stages.assess import options_of
 from cranfield.experiments.stages.documents import stated
-from cranfield.experiments.user_code import allowed_code
+from cranfield.experiments.stages.results import options_of
+from cranfield.experiments.trials import Range
 from cranfield.facts import Fact
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Average, Scores, measure
@@ -352,7 +353,7 @@ def _size(line: Pipeline, unit: Unit, store: _Rehearsal) -> Size:
     if source.dataset is not None and not inputs.origin(line.experiment, source, fetching=False)["parts"]:
         return guess
     there = inputs.load(line.experiment, source, line.decisions.overlap)
-    whole = inputs.together(list(there.values()))
+    whole = together(list(there.values()))
     if line.decisions.overlap is None:
         whole = inputs.filtered(line.experiment, whole)
         there = {"ratings": whole}
@@ -370,7 +371,8 @@ def _measured(line: Pipeline, parts: Mapping[str, Ratings]) -> Iterator[tuple[Ra
     """Yield the test ratings of the users who are served, and the training ratings, for each repetition and fold."""
     for seed in line.experiment.seeds:
         for split in inputs.divided(line.experiment, parts, seed):
-            yield inputs.served_ratings(line.experiment, split, seed), split.train
+            whole = split.joined
+            yield inputs.served_ratings(line.experiment, whole, seed), whole.train
 
 
 def _guessed_size(line: Pipeline, source: Source) -> Size:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import polars as pl
+import numpy as np
+from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, MissingExtraError, SettingError
@@ -22,70 +23,12 @@ from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import AUTO, Ratings
 from cranfield.experiments.source import at_key, check_text
-from cranfield.facts import experiment as experiment_facts
-from cranfield.measures import measure
+from cranfield.experiments.trials import Range, Search, Trial
+from cranfield.measures import Averaging, measure
 from cranfield.metrics import as_metrics, spelled_metric
 from cranfield.rankings import decided, measured_ratings, recommend
 from cranfield.recommenders import EpochModel, recommender
-from cranfield.splits import Split
-from cranfield.splits import random as random_split
-
-_VALIDATION = 0.2
-
-
-@dataclass(frozen=True)
-class Range:
-    """A range to search: values between ``low`` and ``high`` (integers if both are), on a linear or a log scale."""
-
-    low: float
-    high: float
-    log: bool = False
-
-    def __post_init__(self) -> None:
-        if not self.low < self.high or (self.log and self.low <= 0):
-            raise SettingError(f"{self} is not a range; give a low end below the high one, and above 0 with log=True")
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One spelling that was tried, and the mean of the metric on the validation part.
-
-    ``epochs`` is the best epoch, if the system stopped early by ratings that were set aside from the training part.
-    """
-
-    system: str
-    value: float
-    seconds: float
-    epochs: int | None = None
-
-
-@dataclass(frozen=True)
-class Search:
-    """All trials of a search, in order, and the best one."""
-
-    metric: str
-    lower_is_better: bool
-    trials: tuple[Trial, ...]
-
-    @property
-    def best(self) -> Trial:
-        """The best trial; the first one if several are equal."""
-        return min(self.trials, key=lambda trial: trial.value if self.lower_is_better else -trial.value)
-
-    @property
-    def final(self) -> str:
-        """The best system for training on all ratings; if no ratings are left to stop it, with its best epochs."""
-        spelling = parse(self.best.system)
-        epochs = {} if self.best.epochs is None else {"epochs": self.best.epochs}
-        return str(Spelling(spelling.name, tuple({**dict(spelling.parameters), **epochs}.items())))
-
-    def frame(self) -> pl.DataFrame:
-        """Return one row per trial, in order: columns system, value, seconds."""
-        columns = {name: [getattr(trial, name) for trial in self.trials] for name in ("system", "value", "seconds")}
-        return pl.DataFrame(columns)
-
-    def __str__(self) -> str:
-        return str(experiment_facts.BestSetting(self.best.system, len(self.trials), self.metric, self.best.value))
+from cranfield.splits import LIKE_TEST, Split, Splitting, for_validation, validation_words
 
 
 def search(
@@ -97,6 +40,8 @@ def search(
     trials: int | None = None,
     record: str | Path | None = None,
     threshold: float | str | None = AUTO,
+    validation: str = LIKE_TEST,
+    validation_windows: int = 1,
     seed: int = 0,
     **decisions: Any,
 ) -> Search:
@@ -105,8 +50,8 @@ def search(
     Parameters
     ----------
     data
-        A split, or training ratings. If the split has a validation part, systems are measured on it; otherwise a fifth
-        of the training ratings is set aside. The test part is never used.
+        A split, or training ratings. If the split has a validation part, systems are measured on it; otherwise one is
+        taken from the training part. The test part is never used.
     system
         The system, with the settings that stay fixed: ``"wrmf"``, ``"wrmf(iterations=10)"``.
     space
@@ -116,6 +61,10 @@ def search(
     trials
         None tries every combination of the lists. A number tries that many settings; Optuna chooses each from the
         results of the previous ones.
+    validation, validation_windows
+        How the validation part is made: ``"like the test"``, by the method of the split (a random fifth of bare
+        ratings), or by a spelled one such as ``"temporal(train=0.8)"``; and over how many successive ones the metric is
+        averaged. See `cranfield.splits.for_validation`.
     record
         A file (JSON) that keeps every finished trial, so that an interrupted search continues where it stopped.
     seed
@@ -133,12 +82,11 @@ def search(
     # Report errors before anything is trained.
     _check_space(space, trials)
     as_metrics(metric)
-    split = _validation(data, seed)
-    set_aside = isinstance(data, Ratings) or data.validation is None
+    splits = _validated(data, validation, seed, check.whole("validation_windows", validation_windows))
     serving, ranking = decided({**decisions, "threshold": threshold})
-    measured = measured_ratings(split, serving, seed)
+    measured = [measured_ratings(split, serving, seed, ranking.repeats) for split in splits]
     fixed = parse(system)
-    data_hash = f"{split.train.fingerprint}-{split.test.fingerprint}"
+    data_hash = " ".join(f"{split.train.fingerprint}-{split.test.fingerprint}" for split in splits)
     conditions = {"data": data_hash, "metric": metric, "threshold": threshold, "seed": seed}
     stated = {name: str(value) for name, value in {**serving.as_dict(), **ranking.as_dict()}.items()}
     known = _Record(record, {**stated, **conditions})
@@ -154,12 +102,14 @@ def search(
         start = time.perf_counter()
         trial = known.trials.get(spelling)
         if trial is None:
-            trained = recommender(spelling, seed)
-            runs = recommend(split, {spelling: trained}, seed=seed, threshold=threshold, **decisions)
-            scores = measure(runs, measured, [metric], threshold=threshold)
-            epochs = trained.best_epoch if set_aside and isinstance(trained, EpochModel) else None
-            trial = Trial(spelling, float(scores.average()[0, 0]), time.perf_counter() - start, epochs)
-            known.put(trial, scores.lower_is_better[0])
+            tries = [
+                _tried(spelling, split, test, metric, threshold, seed, decisions)
+                for split, test in zip(splits, measured)
+            ]
+            trial = _over_windows(spelling, tries, time.perf_counter() - start)
+            known.put(
+                trial, tries[0].lower_is_better, min(part.served for part in tries), [part.lists for part in tries]
+            )
         tried.append(trial)
         return trial.value
 
@@ -173,7 +123,64 @@ def search(
                 bar.advance()
     else:
         _try_some(fixed.name, space, check.whole("trials", trials), value, seed, lambda: known.lower_is_better)
-    return Search(metric, known.lower_is_better, tuple(tried))
+    windows = np.repeat(np.arange(len(known.lists)), known.lists).astype(np.int16)
+    words = validation_words(data, validation)
+    if validation_windows > 1:
+        words = f"{words}, and {validation_windows - 1} more before it"
+    counts = (known.served, len(splits[0].test), _unused(data, splits[0]))
+    return Search(metric, known.lower_is_better, tuple(tried), dict(space), words, *counts, windows)
+
+
+def _unused(data: Split | Ratings, inner: Split) -> int:
+    """Count the training ratings (or events) that are in neither part of a search."""
+    if isinstance(data, Split) and data.validation is not None:
+        return 0  # those are notes of the split
+    whole = data if isinstance(data, Ratings) else data.train
+    return len(whole.rows()) - sum(len(part.rows()) for name, part in inner.parts.items() if name != "validation")
+
+
+class _Tried(NamedTuple):
+    """A system measured on one validation part."""
+
+    value: float
+    epochs: int | None
+    users: NDArray[np.float32] | None
+    lower_is_better: bool
+    served: int  # users of the validation part with a list and a value, that is with something relevant
+    lists: int  # the length of ``users``
+
+
+def _tried(
+    spelling: str, split: Split, test: Ratings, metric: str, threshold: Any, seed: int, decisions: Mapping[str, Any]
+) -> _Tried:
+    """Train a system on a training part, stopped by the validation part if it can be, and measure it on that part."""
+    trained = recommender(spelling, seed)
+    runs = recommend(split, {spelling: trained}, seed=seed, threshold=threshold, refit=False, **decisions)
+    scores = measure(runs, test, [metric], threshold=threshold)
+    epochs = trained.best_epoch if isinstance(trained, EpochModel) else None
+    users = None
+    if scores.overall is None or np.isnan(scores.overall[0, 0]):
+        values = scores.counted_values(0, Averaging())[0]
+        counts, place = ~np.isnan(values), np.unique(scores.users, return_inverse=True)[1]
+        sums = np.bincount(place[counts], values[counts], minlength=scores.n_users)
+        with np.errstate(invalid="ignore"):
+            users = (sums / np.bincount(place[counts], minlength=scores.n_users)).astype(np.float32)
+    is_defined = np.ones(scores.n_lists, dtype=np.bool_) if users is None else ~np.isnan(scores.values[0, 0])
+    served = len(np.unique(scores.users[scores.covered[0] & is_defined]))
+    value, lower = float(scores.average()[0, 0]), scores.lower_is_better[0]
+    return _Tried(value, epochs, users, lower, served, 0 if users is None else len(users))
+
+
+def _over_windows(spelling: str, tries: Sequence[_Tried], seconds: float) -> Trial:
+    epochs = [part.epochs for part in tries if part.epochs is not None]
+    known = [part.users for part in tries if part.users is not None]
+    return Trial(
+        spelling,
+        float(np.mean([part.value for part in tries])),
+        seconds,
+        round(float(np.median(epochs))) if epochs else None,
+        np.concatenate(known) if len(known) == len(tries) else None,
+    )
 
 
 def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
@@ -187,19 +194,16 @@ def _check_space(space: Mapping[str, Any], trials: int | None) -> None:
             )
 
 
-def _validation(data: Split | Ratings, seed: int) -> Split:
-    """Return the training part, with the validation part in place of the test part.
+def _validated(data: Split | Ratings, method: str, seed: int, windows: int) -> list[Split]:
+    """Return the splits to measure on, with the validation part in place of the test part.
 
     It is also the validation part, so a system stops early by the same ratings that it is selected by.
     """
-    if isinstance(data, Split) and data.validation is not None:
-        parts = Split(data.train, data.validation, data.step, item_groups=data.item_groups, profiles=data.profiles)
-        return replace(parts, validation=parts.test)
     if not isinstance(data, Split | Ratings):
         raise SettingError(f"{type(data).__name__} is neither a split nor ratings; convert it to ratings with cf.read")
-    train, groups = (data, None) if isinstance(data, Ratings) else (data.train, data.item_groups)
-    parts = random_split(train, train=1 - _VALIDATION, seed=seed)
-    return replace(parts, item_groups=groups, validation=parts.test)
+    Splitting(validation=method)
+    parts = for_validation(data, method, seed=seed, windows=windows)
+    return [replace(split, validation=split.test) for split in parts]
 
 
 def _try_some(
@@ -240,11 +244,13 @@ class _Record:
     def __init__(self, path: str | Path | None, conditions: Mapping[str, Any]) -> None:
         self._path, self._conditions = None if path is None else Path(path), dict(conditions)
         self.lower_is_better, self.trials = False, dict[str, Trial]()
+        self.served, self.lists = 0, list[int]()  # users with a list, and values of users in each window
         if self._path is None or not self._path.exists():
             return
         try:
             record = json.loads(self._path.read_text(encoding="utf-8"))
-            self.trials = {trial["system"]: Trial(**trial) for trial in record["trials"]}
+            self.trials = {trial["system"]: Trial.of(trial) for trial in record["trials"]}
+            self.served, self.lists = int(record["served"]), list(record["lists"])
             self.lower_is_better, same = bool(record["lower_is_better"]), record["conditions"] == self._conditions
         except (ValueError, KeyError, TypeError) as error:
             what = "is not the record of a search"
@@ -253,31 +259,28 @@ class _Record:
             what = "is the record of a search on other data, or for another metric"
             raise InputError(what, source=self._path, remedy="name another file")
 
-    def put(self, trial: Trial, lower_is_better: bool) -> None:
+    def put(self, trial: Trial, lower_is_better: bool, served: int, lists: list[int]) -> None:
         """Save a finished trial."""
         self.trials[trial.system], self.lower_is_better = trial, lower_is_better
+        self.served, self.lists = max(self.served, served), lists
         if self._path is not None:
-            trials = [vars(finished) for finished in self.trials.values()]
-            content = {"conditions": self._conditions, "lower_is_better": lower_is_better, "trials": trials}
+            content = {
+                "conditions": self._conditions,
+                "lower_is_better": lower_is_better,
+                "served": self.served,
+                "lists": lists,
+                "trials": [finished.as_dict() for finished in self.trials.values()],
+            }
             write_text(self._path, json.dumps(content, indent=1))
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """The settings of a `search`: the values to try, and the metric to optimise.
+    """The settings of a `search`: the values to try, and the metric to optimise."""
 
-    Parameters
-    ----------
-    space
-        For each parameter a list of values, or a `Range`.
-    metric
-        The metric to optimise; None for the first metric of the experiment.
-    trials
-        None tries every combination of the lists; a number tries that many settings, chosen by Optuna.
-    """
-
-    space: Mapping[str, tuple[Any, ...] | Range]
-    metric: str | None = None
+    space: Mapping[str, tuple[Any, ...] | Range]  # for each parameter a list of values, or a `Range`
+    metric: str | None = None  # the metric to optimise; None for the first metric of the experiment
+    # None tries every combination of the lists; a number tries that many settings, chosen by Optuna.
     trials: int | None = None
 
     def __post_init__(self) -> None:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from cranfield import simulate
 from cranfield._errors import SettingError, nearest
 from cranfield._registry import Entry, Registry, parse
+from cranfield.data import READING as READ_OPTIONS
 from cranfield.data import Ratings, read
+
+if TYPE_CHECKING:
+    from cranfield.datasets import Dataset
 
 # Names become file and folder names.
 _NAME = re.compile(r"[\w(][\w.()=,+-]*( [\w.()=,+-]+)*")
@@ -58,20 +62,17 @@ def _kinds(hint: Any) -> tuple[type, ...]:
     """Return the types that a parameter accepts; choices from a list of words are text."""
     if get_origin(hint) is Literal:
         return (str,)
-    return tuple(kind for kind in get_args(hint) or (hint,) if kind is not type(None))
+    kinds = [get_origin(kind) or kind for kind in (() if get_origin(hint) is Mapping else get_args(hint)) or (hint,)]
+    return tuple(dict if kind is Mapping else kind for kind in kinds if kind is not type(None))
 
 
 FEATURES = ("user_features", "item_features")
 """The files that describe users and items; any source may have them."""
 
-READING: Mapping[str, tuple[type, ...]] = {
-    name: _kinds(hint)
-    for name, hint in get_type_hints(read).items()
-    if name not in ("source", "name", "return", *FEATURES)
-}
+READING: Mapping[str, tuple[type, ...]] = {name: _kinds(get_type_hints(read)[name]) for name in READ_OPTIONS}
 """The options of `read` that an experiment may set for its files, with their types."""
 
-_CALLED = {str: "text", int: "a position", bool: "true or false"}
+_CALLED = {str: "text", int: "a position", bool: "true or false", dict: "a table of numbers"}
 
 KINDS = ("file", "dataset", "simulate", "train")
 """Where ratings come from; a source has exactly one of these."""
@@ -97,36 +98,19 @@ SIMULATIONS.add("popularity", simulate.popularity)
 
 @dataclass(frozen=True)
 class Source:
-    """Where a set of ratings comes from.
+    """Where a set of ratings comes from."""
 
-    Parameters
-    ----------
-    name
-        Its name in the experiment.
-    file
-        A file of ratings.
-    dataset
-        A known dataset; see ``cranfield data list``.
-    simulate
-        A spelled simulation: ``world(users=1000, items=500, ratings=50000)``.
-    train, test
-        Two files, for data that are already split.
-    user_features, item_features
-        Files that describe the users and the items, for systems that use features. A known dataset may come with its
-        own.
-    reading
-        Options of `read`, for files.
-    """
-
-    name: str
-    file: str | None = None
-    dataset: str | None = None
-    simulate: str | None = None
-    train: str | None = None
+    name: str  # its name in the experiment
+    file: str | None = None  # a file of ratings
+    dataset: str | None = None  # a known dataset; see ``cranfield data list``
+    simulate: str | None = None  # a spelled simulation: ``world(users=1000, items=500, ratings=50000)``
+    train: str | None = None  # two files, for data that are already split
     test: str | None = None
+    # Files that describe the users and the items, for systems that use features. A known dataset may come with its
+    # own.
     user_features: str | None = None
     item_features: str | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)  # options of `read`, for files
 
     def __post_init__(self) -> None:
         check_name("data", self.name)
@@ -151,9 +135,14 @@ class Source:
             with at_key(f"data.{self.name}.simulate"):
                 object.__setattr__(self, "simulate", str(SIMULATIONS.spelling(self.simulate)))
         if self.dataset is not None:
-            from cranfield.datasets import find
+            object.__setattr__(self, "dataset", self._known.name)
 
-            object.__setattr__(self, "dataset", find(self.dataset).name)
+    @property
+    def _known(self) -> Dataset:
+        """The known dataset."""
+        from cranfield.datasets import find
+
+        return find(str(self.dataset))
 
     @property
     def files(self) -> dict[str, str]:
@@ -170,11 +159,7 @@ class Source:
     @property
     def divided(self) -> bool:
         """Whether it comes as a training and a test part."""
-        if self.dataset is not None:
-            from cranfield.datasets import find
-
-            return find(self.dataset).parts == ("train", "test")
-        return self.train is not None
+        return self.train is not None if self.dataset is None else self._known.parts == ("train", "test")
 
     @property
     def timeless(self) -> bool:
@@ -182,11 +167,7 @@ class Source:
         if self.simulate is not None:
             spelling = parse(self.simulate)
             return spelling.name == "popularity" or dict(spelling.parameters).get("times") is False
-        if self.dataset is not None:
-            from cranfield.datasets import find
-
-            return not find(self.dataset).times
-        return self.reading.get("time") is False
+        return self.reading.get("time") is False if self.dataset is None else not self._known.times
 
 
 def simulated(spelling: str) -> Ratings:

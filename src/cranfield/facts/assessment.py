@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cranfield._numbers import listed
 from cranfield.facts.fact import Fact
@@ -25,7 +25,6 @@ _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
 """How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
 
 
-@dataclass(frozen=True)
 class Candidate(Fact):
     """A metric under an average, and the share of the draws of the systems in which it comes first."""
 
@@ -42,7 +41,6 @@ class Candidate(Fact):
         return f"{round(100 * self.first, 1):g}%"
 
 
-@dataclass(frozen=True)
 class MetricChoice(Fact):
     """The metric to trust most and what is known of it, or why there is no clear choice."""
 
@@ -97,7 +95,6 @@ class MetricChoice(Fact):
         return "; ".join(said)
 
 
-@dataclass(frozen=True)
 class OrderKept(Fact):
     """How well metrics keep the order of the systems if some of the test set is missing."""
 
@@ -119,7 +116,6 @@ class OrderKept(Fact):
         return f"With {self.missing}, {said}."
 
 
-@dataclass(frozen=True)
 class ToldApart(Fact):
     """The metric with the highest discriminative power."""
 
@@ -147,7 +143,6 @@ class ToldApart(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Agreeing(Fact):
     """Groups of metrics that put the systems in nearly the same order."""
 
@@ -157,7 +152,6 @@ class Agreeing(Fact):
         return f"These metrics agree (mean tau at least 0.9): {'; '.join(map(', '.join, self.groups))}."
 
 
-@dataclass(frozen=True)
 class OneByOne(Fact):
     """Metrics that were measured one by one on every sample, not by compiled code."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cranfield._numbers import DASH, count_text, listed, percent_text
@@ -19,15 +19,7 @@ _LEAST_NAMED = 0.005
 
 
 def share_text(share: float | None, *, short: bool = False) -> str:
-    """Return a share in whole per cent; 0 % and 100 % are only used for exact values. ``short`` is for tables.
-
-    Examples
-    --------
-    >>> share_text(0.494), share_text(0.001), share_text(0.999), share_text(1.0), share_text(None)
-    ('49 %', 'under 1 %', 'over 99 %', '100 %', '–')
-    >>> share_text(0.001, short=True)
-    '<1 %'
-    """
+    """Return a share in whole per cent; 0 % and 100 % are only used for exact values. ``short`` is for tables."""
     if share is None or share != share:
         return DASH
     if 0 < share < 0.005:
@@ -63,7 +55,6 @@ def _few(names: Sequence[Any]) -> str:
     return f"{', '.join(texts[:_MOST_NAMED])} and {len(texts) - _MOST_NAMED} more"
 
 
-@dataclass(frozen=True)
 class LeadShare(Fact):
     """A share of the cells or of the distinct universes, with its 95 % interval over resampled users.
 
@@ -93,7 +84,6 @@ class LeadShare(Fact):
         return f"; if they were equally good, one of them would lead in {least}"
 
 
-@dataclass(frozen=True)
 class JointTest(Fact):
     """The joint test of the universes of a question, and what chance alone gives; its statistics are by name."""
 
@@ -106,7 +96,6 @@ class JointTest(Fact):
     often: Mapping[str, float]  # shares that the draws reach in 5 % of the cases, for the system with the larger one
 
 
-@dataclass(frozen=True)
 class QuestionAnswer(Fact):
     """The results of one pair of systems within a question.
 
@@ -137,7 +126,6 @@ class QuestionAnswer(Fact):
         return next(share for share in self.shares if (share.what, share.over) == (what, over))
 
 
-@dataclass(frozen=True)
 class OpenedOptions(Fact):
     """The options of an opened decision; ``number`` is the name and the range of the only number they differ in."""
 
@@ -156,7 +144,6 @@ class OpenedOptions(Fact):
         return f"{self.decision} ({'' if name == self.decision else name + ', '}{span}{weighted})"
 
 
-@dataclass(frozen=True)
 class CrossedOptions(Fact):
     """The opened decisions, chance last."""
 
@@ -168,7 +155,6 @@ class CrossedOptions(Fact):
         return f"{decided}, over {chance}" if decided and chance else decided or chance
 
 
-@dataclass(frozen=True)
 class FirstPlaces(Fact):
     """How often systems rank first: the rows of `Audit.ranks` for rank 1 over all questions."""
 
@@ -182,7 +168,6 @@ class FirstPlaces(Fact):
         return f"Of {len(self.rows)} systems, {', '.join(texts)}{fewer}{tied}."
 
 
-@dataclass(frozen=True)
 class LeadAtStart(Fact):
     """The lead under the starting point, with the p-value of a single t-test over users."""
 
@@ -202,7 +187,6 @@ class LeadAtStart(Fact):
         return f"Under the starting point {self.leader} {how} {self.other} ({numbers} by a single t-test over users)."
 
 
-@dataclass(frozen=True)
 class SameQuestion(Fact):
     """How often the leader of the starting point leads (or ``trails``) in the universes of its question."""
 
@@ -226,7 +210,6 @@ class SameQuestion(Fact):
         )
 
 
-@dataclass(frozen=True)
 class LedCells(Fact):
     """How often the leader of the starting point leads (or ``trails``) over all cells, and how often the other does."""
 
@@ -256,7 +239,6 @@ class LedCells(Fact):
         )
 
 
-@dataclass(frozen=True)
 class JointDifference(Fact):
     """The joint test of all universes: the share with a significant difference, and whether the systems differ."""
 
@@ -284,7 +266,6 @@ class JointDifference(Fact):
         return f"{said}). Together the universes do not show that the systems differ."
 
 
-@dataclass(frozen=True)
 class NotAProbability(Fact):
     """What a share of universes is."""
 
@@ -295,7 +276,6 @@ class NotAProbability(Fact):
         )
 
 
-@dataclass(frozen=True)
 class LeadByQuestion(Fact):
     """Which of two systems leads more often in each question."""
 
@@ -313,7 +293,6 @@ class LeadByQuestion(Fact):
         return f"Question by question: {'; '.join(parts)}."
 
 
-@dataclass(frozen=True)
 class Swap(Fact):
     """One decision changed: its name and kind, its option at the starting point, and the new one."""
 
@@ -326,7 +305,6 @@ class Swap(Fact):
         return f"{self.decision} {self.after} instead of {self.before}"
 
 
-@dataclass(frozen=True)
 class Flip(Fact):
     """A cell that differs from the starting point in one decision or two (``swaps``), and its results as in `Leads`.
 
@@ -353,7 +331,6 @@ def _flipped(flips: Sequence[Flip]) -> str:
     return _few(sorted(flips, key=lambda flip: -abs(flip.d_z)))
 
 
-@dataclass(frozen=True)
 class Flips(Fact):
     """What changes of one decision, or of two, do to the winner of the starting point."""
 
@@ -386,7 +363,6 @@ class Flips(Fact):
         return f"{none} the winner, nor do two decisions together."
 
 
-@dataclass(frozen=True)
 class LeadKept(Fact):
     """Under how many single changes the leader of the starting point still leads, and what changes its significance."""
 
@@ -409,7 +385,6 @@ class LeadKept(Fact):
         return f"{text}."
 
 
-@dataclass(frozen=True)
 class LargestInfluences(Fact):
     """The decisions that explain most of the variance of the effect size: rows of `Audit.influence` on d_z."""
 
@@ -431,7 +406,6 @@ class LargestInfluences(Fact):
         return f"Largest shares of the variance of the effect size over the cells: {listed(texts)}{floor}{rest}."
 
 
-@dataclass(frozen=True)
 class LeadRule(Fact):
     """The conditions under which the other system leads instead of the leader of the starting point.
 
@@ -459,7 +433,6 @@ class LeadRule(Fact):
         )
 
 
-@dataclass(frozen=True)
 class SeedNoise(Fact):
     """How often a system differs significantly from itself if only a chance option changes.
 
@@ -477,7 +450,6 @@ class SeedNoise(Fact):
         return f"{self.system} differs significantly from itself in {differ}"
 
 
-@dataclass(frozen=True)
 class Retraining(Fact):
     """The effect of seeds; ``p`` are the p-values of the joint test without their spread, empty without a test."""
 
@@ -501,7 +473,6 @@ class Retraining(Fact):
         return f"Effect of retraining: {'; '.join(map(str, own))}."
 
 
-@dataclass(frozen=True)
 class PairedTest(Fact):
     """A paired test of the users' differences, and the correction over the pairs of systems of a universe."""
 
@@ -516,7 +487,6 @@ def _tests(rows: Sequence[Row], text: Callable[[Row], str]) -> str:
     return listed([f"{PairedTest(row['significance'], row['correction'])} {text(row)}" for row in rows])
 
 
-@dataclass(frozen=True)
 class SignificantByTest(Fact):
     """The share of the cells in which one system is significantly better, by test: rows of `Audit.significance`."""
 
@@ -527,7 +497,6 @@ class SignificantByTest(Fact):
         return f"One is significantly better in this share of the cells, test by test: {shares}."
 
 
-@dataclass(frozen=True)
 class StartByTest(Fact):
     """The significance under the starting point by test: rows of `Audit.significance`."""
 
@@ -544,7 +513,6 @@ class StartByTest(Fact):
         )
 
 
-@dataclass(frozen=True)
 class TrueLead(Fact):
     """How often the truly better system of a pair leads; ``row`` is one of ``Audit.truth("pairs")``."""
 
@@ -563,7 +531,6 @@ class TrueLead(Fact):
         )
 
 
-@dataclass(frozen=True)
 class TrueOrderReached(Fact):
     """How close the measured order is to the true one: rows of `Audit.truth` for all cells and for two options.
 
@@ -588,7 +555,6 @@ def _tau(row: Row) -> str:
     return f"{row['tau']:.2f}{ends}"
 
 
-@dataclass(frozen=True)
 class AdviceByDesign(Fact):
     """Whether the advice on metrics is the same under each split and target design: rows of `Audit.advice`."""
 
@@ -622,7 +588,6 @@ class AdviceByDesign(Fact):
         return f"{said}{left}. The choice is clear in {sum(row['clear'] for row in self.best)} of them."
 
 
-@dataclass(frozen=True)
 class DeclaredInvalid(Fact):
     """Options that the experiment file declares invalid: decision, option and reason; and their combinations."""
 
@@ -634,7 +599,6 @@ class DeclaredInvalid(Fact):
         return f"Declared invalid here, with {self.combinations:,} combinations: {declared}."
 
 
-@dataclass(frozen=True)
 class AveragedRepetitions(Fact):
     """Several repetitions of the experiment, over which values are averaged."""
 
@@ -647,7 +611,6 @@ class AveragedRepetitions(Fact):
         )
 
 
-@dataclass(frozen=True)
 class SampledCells(Fact):
     """Cells that are a sample of all combinations, and how uneven the pairs of options in it are."""
 
@@ -661,7 +624,6 @@ class SampledCells(Fact):
         )
 
 
-@dataclass(frozen=True)
 class NotSumsOverUsers(Fact):
     """Universes whose average is not a sum over users, and the options that cause it."""
 
@@ -676,7 +638,6 @@ class NotSumsOverUsers(Fact):
         )
 
 
-@dataclass(frozen=True)
 class LeftOutCombinations(Fact):
     """Combinations that are left out: their numbers by reason."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,6 @@ _REMARKS = {
 }
 
 
-@dataclass(frozen=True)
 class PopularityRemark(Fact):
     """A fact without numbers, by its name."""
 
@@ -53,7 +51,6 @@ class PopularityRemark(Fact):
         return _REMARKS[self.name]
 
 
-@dataclass(frozen=True)
 class WinnerWithoutPopularity(Fact):
     """Whether the winner under the chosen protocol stays first under neutral ones.
 
@@ -96,7 +93,6 @@ def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
     return listed([f"{system} (under {listed(protocols)})" for system, protocols in systems.items()])
 
 
-@dataclass(frozen=True)
 class ReachedByPopularity(Fact):
     """How much of the score of the best other system popularity alone reaches: its row of `Bias.shares`."""
 
@@ -114,7 +110,6 @@ class ReachedByPopularity(Fact):
         )
 
 
-@dataclass(frozen=True)
 class CorrelatedWithPopularity(Fact):
     """The partial correlation of each system's scores with those of popularity."""
 
@@ -128,7 +123,6 @@ class CorrelatedWithPopularity(Fact):
         )
 
 
-@dataclass(frozen=True)
 class PopularItems(Fact):
     """How popular the items are that a system recommends: its row of `Bias.shares`."""
 
@@ -142,7 +136,6 @@ class PopularItems(Fact):
         )
 
 
-@dataclass(frozen=True)
 class OrderUnder(Fact):
     """How the order under a neutral protocol agrees with the chosen one, and the places of popularity in both."""
 
@@ -161,7 +154,6 @@ class OrderUnder(Fact):
         return f"Under {self.protocol} ({SAYS[self.protocol]}) {agrees}: popularity {moved}."
 
 
-@dataclass(frozen=True)
 class ChangedConclusions(Fact):
     """How many pairs of systems have another conclusion under a neutral protocol."""
 
@@ -183,7 +175,6 @@ class ChangedConclusions(Fact):
         )
 
 
-@dataclass(frozen=True)
 class ChangedConclusion(Fact):
     """A significant difference that is reversed or lost under neutral protocols."""
 
@@ -198,7 +189,6 @@ class ChangedConclusion(Fact):
         return f"{self.better} is better than {self.other} under {CHOSEN}; under {under} {ending}."
 
 
-@dataclass(frozen=True)
 class OutsideLists(Fact):
     """The share of the relevant test items that are in no list, and the protocols for which it matters."""
 
@@ -214,7 +204,6 @@ class OutsideLists(Fact):
         )
 
 
-@dataclass(frozen=True)
 class NoteOn(Fact):
     """A note on protocols or estimates, all neutral protocols if none is named; or why they are left out."""
 
@@ -227,7 +216,6 @@ class NoteOn(Fact):
         return f"{listed(self.names or ('neutral protocols',))}{left_out}: {self.note}"
 
 
-@dataclass(frozen=True)
 class GroupsTooSmall(Fact):
     """P1R is not possible: its groups have too few items for the metric, or for lists of ``drawn`` targets."""
 
@@ -243,7 +231,6 @@ class GroupsTooSmall(Fact):
         return f"P1R is left out: its {self.groups:,} popularity groups have {self.smallest:,} items, {few}"
 
 
-@dataclass(frozen=True)
 class UniformRatings(Fact):
     """The test ratings of U1R and UAR: the same number for each of their items."""
 
@@ -259,7 +246,6 @@ class UniformRatings(Fact):
         )
 
 
-@dataclass(frozen=True)
 class SizesDiffer(Fact):
     """An assumption of the expected precision that does not hold: target sets have the same size."""
 
@@ -273,7 +259,6 @@ class SizesDiffer(Fact):
         )
 
 
-@dataclass(frozen=True)
 class SplitMayNotDraw(Fact):
     """An assumption of the expected precision that may not hold: test ratings are drawn at random."""
 
@@ -284,7 +269,6 @@ class SplitMayNotDraw(Fact):
         return f"{spelled} may not draw test ratings at random"
 
 
-@dataclass(frozen=True)
 class UnevenWeights(Fact):
     """A few observed relevant items that carry most of the weight of a system's estimates; or none is observed."""
 
@@ -303,7 +287,6 @@ class UnevenWeights(Fact):
         )
 
 
-@dataclass(frozen=True)
 class AboveOne(Fact):
     """Estimates of a system above 1, by estimator and metric."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import decimals, exact_percent, gain_ends, gain_percent, p_equals, p_text
+from cranfield.facts.scores import NothingRelevant
 
 Row = Mapping[str, Any]
 """A row of `Comparison.frame` with the ``smallest_difference`` that its users can show."""
@@ -20,15 +21,8 @@ _MOST_NAMES = 4
 _RULES = {True: "counted as 0", False: "left out"}
 
 
-@dataclass(frozen=True)
 class Population(Fact):
-    """The users that are compared, if not all.
-
-    Examples
-    --------
-    >>> print(Population(served=240, of=300, systems=3))
-    over the 240 of 300 users that all 3 systems serve
-    """
+    """The users that are compared, if not all."""
 
     served: int
     of: int
@@ -116,33 +110,16 @@ class Lead:
 
 @dataclass(frozen=True)
 class Tiers:
-    """The tiers of systems by a metric, each best first.
+    """The tiers of systems by a metric, each best first."""
 
-    Parameters
-    ----------
-    top
-        The best system, and those after it that do not differ significantly from it or from each other.
-    beaten
-        The systems that every top system is significantly better than.
-    between
-        The others: they differ significantly from some of the top systems but not from all.
-    """
-
+    # The best system, and those after it that do not differ significantly from it or from each other.
     top: tuple[str, ...]
-    beaten: tuple[str, ...]
-    between: tuple[str, ...]
+    beaten: tuple[str, ...]  # the systems that every top system is significantly better than
+    between: tuple[str, ...]  # the others: they differ significantly from some of the top systems but not from all
 
     @classmethod
     def of(cls, rows: Sequence[Row], order: Sequence[str]) -> Tiers:
-        """Return the tiers of a metric from all its pairs and the systems from best to worst.
-
-        Examples
-        --------
-        >>> def pair(a, b, better):
-        ...     return {"system_a": a, "system_b": b, "better": better, "significant": better is not None}
-        >>> Tiers.of([pair("x", "y", None), pair("x", "z", "x"), pair("y", "z", "y")], ["x", "y", "z"])
-        Tiers(top=('x', 'y'), beaten=('z',), between=())
-        """
+        """Return the tiers of a metric from all its pairs and the systems from best to worst."""
         pairs = {frozenset((row["system_a"], row["system_b"])): row for row in rows}
         top: list[str] = []
         for system in order:
@@ -155,35 +132,16 @@ class Tiers:
         return cls(tuple(top), tuple(beaten), tuple(system for system in others if system not in beaten))
 
 
-@dataclass(frozen=True)
 class MetricStanding(Fact):
-    """How the systems stand by one metric.
-
-    Parameters
-    ----------
-    metric
-        The metric.
-    rows
-        Its pairs.
-    means
-        The averages of the systems, best first.
-    lower_is_better
-        Whether a smaller value is the better one.
-    baseline
-        The system that all others are compared with; None if every pair is compared.
-    population
-        The users that are compared, if not all.
-    without_values
-        Systems for which the metric is undefined for every user.
-    """
+    """How the systems stand by one metric."""
 
     metric: str
     rows: tuple[Row, ...]
-    means: Mapping[str, float]
-    lower_is_better: bool
-    baseline: str | None = None
-    population: Population | None = None
-    without_values: tuple[str, ...] = ()
+    means: Mapping[str, float]  # the averages of the systems, best first
+    lower_is_better: bool  # whether a smaller value is the better one
+    baseline: str | None = None  # the system that all others are compared with; None if every pair is compared
+    population: Population | None = None  # the users that are compared, if not all
+    without_values: tuple[str, ...] = ()  # systems for which the metric is undefined for every user
 
     def pair(self, first: str, second: str) -> Lead:
         """Return by how much the first of two systems leads."""
@@ -304,25 +262,13 @@ class MetricStanding(Fact):
         return "; ".join(said) + "."
 
 
-@dataclass(frozen=True)
 class Unmeasured(Fact):
-    """Metrics without a result, all for the same reason.
+    """Metrics without a result, all for the same reason."""
 
-    Parameters
-    ----------
-    metrics
-        The metrics.
-    nothing_relevant
-        Why no test item is relevant, if that is the reason.
-    population
-        The users that are compared, if not all: there is none.
-    undefined_for
-        The systems for which the metrics are undefined for every user; empty if no user has a value for every system.
-    """
-
-    metrics: tuple[str, ...]
-    nothing_relevant: Any = ""
-    population: Population | None = None
+    metrics: tuple[str, ...]  # the metrics
+    nothing_relevant: NothingRelevant | None = None  # why no test item is relevant, if that is the reason
+    population: Population | None = None  # the users that are compared, if not all: there is none
+    # The systems for which the metrics are undefined for every user; empty if no user has a value for every system.
     undefined_for: tuple[str, ...] = ()
 
     def _said(self) -> str:
@@ -330,26 +276,17 @@ class Unmeasured(Fact):
         if self.undefined_for:
             why = f"it is undefined for every user of {listed(self.undefined_for)}"
         elif self.nothing_relevant:
-            why = str(self.nothing_relevant)
+            why = self.nothing_relevant.sentence
         elif self.population:
             why = f"there is no user that {all_systems(self.population.systems)} serve"
         return f"{listed(self.metrics)}: nothing can be said, since {why}."
 
 
-@dataclass(frozen=True)
 class Overall(Fact):
-    """How the systems stand over several metrics.
+    """How the systems stand over several metrics."""
 
-    Parameters
-    ----------
-    standings
-        How they stand by each metric that has a result.
-    unmeasured
-        The number of metrics without a result.
-    """
-
-    standings: tuple[MetricStanding, ...]
-    unmeasured: int = 0
+    standings: tuple[MetricStanding, ...]  # how they stand by each metric that has a result
+    unmeasured: int = 0  # the number of metrics without a result
 
     def _said(self) -> str:
         first = self.standings[0]
@@ -398,15 +335,8 @@ class Overall(Fact):
         return f"Better than {baseline}, of {len(self.standings)} metrics: {_names(named)}"
 
 
-@dataclass(frozen=True)
 class ByMeans(Fact):
-    """Tables show an average that has no paired test, so means are compared.
-
-    Examples
-    --------
-    >>> print(ByMeans("median"))
-    This is about plain means, which the test compares: there is no paired test of the median that tables show.
-    """
+    """Tables show an average that has no paired test, so means are compared."""
 
     shown: str
 
@@ -415,34 +345,21 @@ class ByMeans(Fact):
         return f"{means}: there is no paired test of the {self.shown} that tables show."
 
 
-@dataclass(frozen=True)
 class Served(Fact):
     """How many lists each system provides, if some are missing.
 
     Averages over all users mix how good lists are with how many users have one. The comparison among the users that all
     systems serve has its own averages and its own test; its first sentence is part of this one.
-
-    Parameters
-    ----------
-    counts
-        The number of lists of each system.
-    lists, users
-        The number of lists that every system should provide, and of users. With folds, or with one list for each
-        relevant item, some of a user's lists may be missing.
-    alike
-        Whether all systems serve the same lists.
-    common
-        The users that every system serves; None if there is none.
-    among_them
-        The main fact of the comparison among these users.
     """
 
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  # the number of lists of each system
+    # The number of lists that every system should provide, and of users. With folds, or with one list for each
+    # relevant item, some of a user's lists may be missing.
     lists: int
     users: int
-    alike: bool
-    common: Population | None = None
-    among_them: Fact | None = None
+    alike: bool  # whether all systems serve the same lists
+    common: Population | None = None  # the users that every system serves; None if there is none
+    among_them: Fact | None = None  # the main fact of the comparison among these users
 
     def _said(self) -> str:
         who = f"{self._who}, and a user without a list counts as an empty list"
@@ -468,7 +385,6 @@ class Served(Fact):
         return f"{listed(parts)} of {all_of_them}"
 
 
-@dataclass(frozen=True)
 class AmongServed(Fact):
     """Another fact of the comparison among the users that every system serves."""
 
@@ -479,15 +395,8 @@ class AmongServed(Fact):
         return f"Among the {self.common.users}: {self.stated}"
 
 
-@dataclass(frozen=True)
 class TrainedOnce(Fact):
-    """Systems that use random numbers and were trained once.
-
-    Examples
-    --------
-    >>> print(TrainedOnce(("mf",)))
-    mf draws at random and was trained once: intervals and p-values do not include the effect of another seed.
-    """
+    """Systems that use random numbers and were trained once."""
 
     systems: tuple[str, ...]
 
@@ -499,23 +408,22 @@ class TrainedOnce(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Spread(Fact):
-    """How far the averages of a metric vary between repetitions, which intervals and tests include.
-
-    Examples
-    --------
-    >>> print(Spread(3, "P@10", {"mf": 0.0031, "ease": 0.0004}))
-    Between 3 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031 and ease \
-0.0004; intervals and p-values include it (users crossed with repetitions).
-    """
+    """How far the averages of a metric vary between repetitions, which intervals and tests include."""
 
     times: int
     metric: str
     deviations: Mapping[str, float]
+    same_split: bool = False
 
     def _said(self) -> str:
         varies = _names([f"{system} {number_text(size)}" for system, size in self.deviations.items()])
+        if self.same_split:
+            few = ", though two say little about it" if self.times == 2 else ""
+            return (
+                f"Between {self.times} training seeds on the same split the standard deviation of the average of "
+                f"{self.metric} is {varies}; intervals and p-values include it, but not how splits vary{few}."
+            )
         two = ", though two repetitions say little about it" if self.times == 2 else ""
         return (
             f"Between {self.times} repetitions (new splits and seeds) the standard deviation of the average of "
@@ -523,31 +431,13 @@ class Spread(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Disagreement(Fact):
-    """Differences that are significant although their intervals include 0, or the reverse.
+    """Differences that are significant although their intervals include 0, or the reverse."""
 
-    Parameters
-    ----------
-    pairs
-        The metric and the two systems of each.
-    significant
-        Whether they are significant.
-    test
-        The test of the p-values.
-    correction
-        The correction of the p-values if it differs from that of the intervals, otherwise empty.
-
-    Examples
-    --------
-    >>> print(Disagreement((("P@10", "a", "b"),), significant=True, test="permutation", correction="holm"))
-    P@10: a and b differ significantly although the interval includes 0: it is by max-|t|, the p-value by holm.
-    """
-
-    pairs: tuple[tuple[str, str, str], ...]
-    significant: bool
-    test: str
-    correction: str = ""
+    pairs: tuple[tuple[str, str, str], ...]  # the metric and the two systems of each
+    significant: bool  # whether they are significant
+    test: str  # the test of the p-values
+    correction: str = ""  # the correction of the p-values if it differs from that of the intervals, otherwise empty
 
     def _said(self) -> str:
         single = len(self.pairs) == 1
@@ -563,49 +453,38 @@ class Disagreement(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Warned(Fact):
     """A warning about implausible inputs, at the end of a verdict."""
 
-    warning: Any
+    warning: Fact
 
     def _said(self) -> str:
         return f"Warning: {self.warning}."
 
 
-@dataclass(frozen=True)
+NotCompared = Literal["whole system", "describes"]
+NOT_COMPARED: Mapping[NotCompared, str] = {
+    "whole system": "one value per system and none per user",
+    "describes": "neither more nor less of it is better",
+}
+"""Why systems are not compared by a metric."""
+
+
 class UsersThatCount(Fact):
-    """Which users and lists a comparison counts, as notes under its table.
+    """Which users and lists a comparison counts, as notes under its table."""
 
-    Parameters
-    ----------
-    unit
-        What has values: ``user`` or ``list``.
-    lists, users
-        Their numbers.
-    by_user
-        Whether the lists of a user are averaged first.
-    undefined
-        A number of lists, whether they count as 0, and the metrics that are undefined for so many lists.
-    missing
-        The number of lists that each system does not provide, where some are missing.
-    population
-        The users that are compared, if not all; None if missing lists count as empty.
-    equal_groups
-        Whether groups of lists count equally.
-    not_compared
-        Metrics that have one value per system and none per user.
-    """
-
-    unit: str
+    unit: str  # what has values: ``user`` or ``list``
     lists: int
     users: int
-    by_user: bool
+    by_user: bool  # whether the lists of a user are averaged first
+    # A number of lists, whether they count as 0, and the metrics that are undefined for so many lists.
     undefined: tuple[tuple[int, bool, tuple[str, ...]], ...] = ()
+    # The number of lists that each system does not provide, where some are missing.
     missing: Mapping[str, int] = field(default_factory=dict)
+    # The users that are compared, if not all; None if missing lists count as empty.
     population: Population | None = None
-    equal_groups: bool = False
-    not_compared: tuple[str, ...] = ()
+    equal_groups: bool = False  # whether groups of lists count equally
+    not_compared: tuple[tuple[str, NotCompared], ...] = ()  # metrics that systems are not compared by, and why
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -624,8 +503,9 @@ class UsersThatCount(Fact):
             said.append(f"{self.users:,} users have {self.lists:,} lists, {how}")
         if self.equal_groups:
             said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
-        if self.not_compared:
-            said.append(f"not compared (one value per system and none per user): {', '.join(self.not_compared)}")
+        for why, reason in NOT_COMPARED.items():
+            if metrics := [metric for metric, own in self.not_compared if own == why]:
+                said.append(f"not compared ({reason}): {', '.join(metrics)}")
         return tuple(said)
 
 

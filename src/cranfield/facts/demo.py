@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cranfield._numbers import listed, percent_text
 from cranfield.facts.fact import Fact
 
 
-@dataclass(frozen=True)
 class PublishedWinner(Fact):
     """The first system of the published table, and the share of what it recommends that users truly like."""
 
@@ -25,7 +23,6 @@ class PublishedWinner(Fact):
         )
 
 
-@dataclass(frozen=True)
 class TrulyBest(Fact):
     """The truly best system and the next one, with the shares that users truly like."""
 
@@ -46,7 +43,6 @@ class TrulyBest(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Overrated(Fact):
     """A system whose published rank is better than its true one."""
 
@@ -62,7 +58,6 @@ class Overrated(Fact):
         )
 
 
-@dataclass(frozen=True)
 class TrueOrder(Fact):
     """Kendall's tau between the order of the systems and the true one, by test set, or by protocol on one of them."""
 
@@ -77,7 +72,6 @@ class TrueOrder(Fact):
         return f"Kendall's tau with the true order: {taus} (1: the same order, 0: no relation)."
 
 
-@dataclass(frozen=True)
 class SignificantPairs(Fact):
     """How many pairs of systems differ significantly on a test set, and in how many the winner is truly worse."""
 
@@ -94,7 +88,6 @@ class SignificantPairs(Fact):
         )
 
 
-@dataclass(frozen=True)
 class ReliedOn(Fact):
     """The first system on an unbiased test set, those not significantly worse, and the truly best one."""
 
@@ -114,7 +107,6 @@ class ReliedOn(Fact):
         )
 
 
-@dataclass(frozen=True)
 class AdviceChecked(Fact):
     """The metric that an assessment ranks first, and Kendall's tau of each metric with the true order."""
 

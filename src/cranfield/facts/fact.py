@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, dataclass_transform
+
+import numpy as np
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Fact:
-    """A fact of a result: a frozen dataclass whose fields are numbers, names and other facts, but no sentences.
+    """A fact of a result: its fields are numbers, names and other facts, but no sentences.
 
-    ``str`` of a fact is its `sentence`, so facts can stand wherever notes are shown.
+    Every subclass is a frozen dataclass, without a decorator. ``str`` of a fact is its `sentence`, so facts can stand
+    wherever notes are shown.
     """
 
     _kinds: ClassVar[dict[str, type[Fact]]] = {}
 
     def __init_subclass__(cls) -> None:
-        Fact._kinds[cls.__name__] = cls
+        Fact._kinds[cls.__name__] = dataclass(frozen=True)(cls)
 
     @property
     def sentence(self) -> str:
@@ -29,19 +33,23 @@ class Fact:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the kind of the fact and its fields, ready for JSON."""
-        named = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        named = {field.name: Fact.plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         return {"fact": type(self).__name__, **named}
 
     @staticmethod
-    def read(record: Any) -> Any:
-        """Return the fact that `as_dict` wrote; other values stay as they are, with tuples for lists.
+    def plain(value: Any) -> Any:
+        """Return facts, also those within tuples and mappings, as `as_dict` writes them; other values stay."""
+        if isinstance(value, Fact):
+            return value.as_dict()
+        if isinstance(value, Mapping):
+            return {name: Fact.plain(part) for name, part in value.items()}
+        if isinstance(value, tuple | list):
+            return [Fact.plain(part) for part in value]
+        return value.item() if isinstance(value, np.generic) else value
 
-        Examples
-        --------
-        >>> from cranfield.facts.comparison import TrainedOnce
-        >>> Fact.read(TrainedOnce(("mf",)).as_dict())
-        TrainedOnce(systems=('mf',))
-        """
+    @staticmethod
+    def read(record: Any) -> Any:
+        """Return the facts that `plain` wrote; other values stay as they are, with tuples for lists."""
         if isinstance(record, Mapping):
             values = {name: Fact.read(value) for name, value in record.items()}
             return Fact._kinds[values.pop("fact")](**values) if "fact" in values else values
@@ -49,14 +57,6 @@ class Fact:
 
     def __str__(self) -> str:
         return self.sentence
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fact):
-        return value.as_dict()
-    if isinstance(value, Mapping):
-        return {name: _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 def sentences(facts: Iterable[Any]) -> list[str]:

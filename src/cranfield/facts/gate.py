@@ -17,15 +17,7 @@ GateOutcome = Literal["shown", "undecided", "worse"]
 
 @dataclass(frozen=True)
 class Margin:
-    """How much worse a system may be: a share of the baseline's average, or an amount.
-
-    Examples
-    --------
-    >>> Margin.read("1%"), Margin.read(0.01)
-    (Margin(size=0.01, relative=True), Margin(size=0.01, relative=False))
-    >>> str(Margin.read("1%"))
-    '1 %'
-    """
+    """How much worse a system may be: a share of the baseline's average, or an amount."""
 
     size: float
     relative: bool
@@ -54,19 +46,8 @@ class Margin:
         return f"no worse than {base} by more than {self}" if self.size else f"better than {base}"
 
 
-@dataclass(frozen=True)
 class Claim(Fact):
-    """The claim about one system by one metric; the numbers are those of `Gate.frame`, under the same names.
-
-    Parameters
-    ----------
-    allowed
-        How much worse the system may be.
-    alpha
-        The level of the test.
-    systems
-        The number of systems over which p-values are corrected.
-    """
+    """The claim about one system by one metric; the numbers are those of `Gate.frame`, under the same names."""
 
     metric: str
     system: str
@@ -82,9 +63,9 @@ class Claim(Fact):
     n: int
     users_needed: float
     users_if_equal: float
-    allowed: Margin
-    alpha: float
-    systems: int
+    allowed: Margin  # how much worse the system may be
+    alpha: float  # the level of the test
+    systems: int  # the number of systems over which p-values are corrected
 
     def _said(self) -> str:
         if self.n == 0:
@@ -135,7 +116,6 @@ class Claim(Fact):
         )
 
 
-@dataclass(frozen=True)
 class Claims(Fact):
     """The outcome of several claims together."""
 

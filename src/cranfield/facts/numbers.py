@@ -11,38 +11,20 @@ from cranfield._numbers import DASH, number_text, percent_text, rounded
 
 
 def p_text(p: float | None) -> str:
-    """Return a p-value as people write it.
-
-    Examples
-    --------
-    >>> p_text(0.03214), p_text(1e-9), p_text(1.0)
-    ('0.0321', '<0.0001', '1')
-    """
+    """Return a p-value as people write it."""
     if p is None or np.isnan(p):
         return DASH
     return "<0.0001" if p < 0.0001 else f"{p:.3g}"
 
 
 def p_equals(p: float | None) -> str:
-    """Return a p-value with its sign, to follow the letter p.
-
-    Examples
-    --------
-    >>> p_equals(0.03214), p_equals(1e-9)
-    ('= 0.0321', '< 0.0001')
-    """
+    """Return a p-value with its sign, to follow the letter p."""
     text = p_text(p)
     return text.replace("<", "< ") if text.startswith("<") else f"= {text}"
 
 
 def ends_text(lower: float | None, upper: float | None, digits: int = 4) -> str:
-    """Return an interval in brackets, or a dash if there is none.
-
-    Examples
-    --------
-    >>> ends_text(-0.01, 0.02), ends_text(None, float("nan"))
-    ('[-0.0100, +0.0200]', '–')
-    """
+    """Return an interval in brackets, or a dash if there is none."""
     if lower is None or upper is None or np.isnan([lower, upper]).any():
         return DASH
     return f"[{number_text(lower, digits, sign='+')}, {number_text(upper, digits, sign='+')}]"
@@ -72,24 +54,12 @@ def gain_ends(ends: Sequence[float]) -> str:
 
 
 def exact_percent(count: int, total: int) -> str:
-    """Return a share in percent; 0 and 100 only if they are exact.
-
-    Examples
-    --------
-    >>> exact_percent(36, 100), exact_percent(1, 3000), exact_percent(2999, 3000)
-    ('36 %', '0.03 %', '99.97 %')
-    """
+    """Return a share in percent; 0 and 100 only if they are exact."""
     percent = 100 * count / total
     digits = next((n for n in range(4) if 0 < round(percent, n) < 100), 4) if 0 < count < total else 0
     return f"{percent:.{digits}f} %"
 
 
 def decimals(largest: float) -> int:
-    """Return how many decimals show three digits of a number, four at least and twelve at the most.
-
-    Examples
-    --------
-    >>> decimals(0.34), decimals(0.00021), decimals(0.0)
-    (4, 6, 4)
-    """
+    """Return how many decimals show three digits of a number, four at least and twelve at the most."""
     return 4 if not 0 < largest < 0.001 else min(12, 2 - int(np.floor(np.log10(largest))))

@@ -1,9 +1,8 @@
-"""Facts of groups of users or items and of windows of time: where the order of systems is reversed."""
+"""Facts of groups of users or items and of windows of time: how they are made, and where orders are reversed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cranfield._numbers import listed
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import p_text
 
@@ -11,7 +10,83 @@ FEWEST_WINDOWS = 6
 """With fewer windows, even a lead in all of them has a p-value above .05, so none is reported."""
 
 
-@dataclass(frozen=True)
+class ByActivity(Fact):
+    """New, light and heavy users: the fewest training ratings of a light one, and the most."""
+
+    new: int
+    limit: float
+
+    def _said(self) -> str:
+        return (
+            f"new users have fewer than {self.new} training ratings, light ones {self.new} to {self.limit:.0f}, and "
+            f"heavy ones more than {self.limit:.0f}"
+        )
+
+
+class ByPopularity(Fact):
+    """Items from most to least popular, in groups with shares of the training ratings or items."""
+
+    shares: tuple[tuple[str, float], ...]
+    of: str
+
+    def _said(self) -> str:
+        parts = listed([f"{name} {100 * share:.0f} %" for name, share in self.shares])
+        return f"items are grouped from most to least popular by their share of the training {self.of}: {parts}"
+
+
+class ByPeriod(Fact):
+    """Test ratings by time: the names of the periods, and their first and last days."""
+
+    periods: tuple[tuple[str, str, str], ...]
+
+    def _said(self) -> str:
+        spans = listed([f"{name} from {first} to {last}" for name, first, last in self.periods])
+        return f"test ratings are grouped by their time (UTC): {spans}"
+
+
+class ByRepeats(Fact):
+    """Test items that their users had before, in training, and the others."""
+
+    repeated: int
+    of: int
+
+    def _said(self) -> str:
+        share = 100 * self.repeated / max(self.of, 1)
+        return f"repeated items are in their user's training ratings: {self.repeated:,} of {self.of:,} ({share:.1f} %)"
+
+
+class WarmAndCold(Fact):
+    """Users or items that are cold, with at most so many training ratings, and the others."""
+
+    of: str
+    most: int
+
+    def _said(self) -> str:
+        few = "no training rating" if self.most == 0 else f"{self.most} training ratings or fewer"
+        return f"cold {self.of} have {few}, warm ones more"
+
+
+class WithoutGroup(Fact):
+    """Users (of lists) or items (of test ratings) that a segment does not mention."""
+
+    segment: str
+    things: str
+    count: int
+    of: int
+
+    def _said(self) -> str:
+        counted = "lists have users" if self.things == "users" else "test ratings have items"
+        many = f"{self.count:,} of {self.of:,} {counted}"
+        return f"{many} without a group in {self.segment}: they are in the group unknown"
+
+
+class RatingsOfGroup(Fact):
+    """The lists of a group of items or test ratings are measured by its ratings only."""
+
+    def _said(self) -> str:
+        return "lists are measured as if the test set held only the ratings of the group"
+
+
 class InGroup(Fact):
     """The verdict of a group: the facts of its comparison, None if nothing is measured there."""
 
@@ -27,30 +102,17 @@ class InGroup(Fact):
         return f"{group}: {' '.join(map(str, self.facts))}"
 
 
-@dataclass(frozen=True)
 class ReversedOrder(Fact):
-    """Two systems whose order is significantly reversed in a group.
+    """Two systems whose order is significantly reversed in a group."""
 
-    Parameters
-    ----------
-    segment, group, metric, systems
-        Where, by which metric, and which two systems.
-    ahead
-        The system that is ahead in the group, and the one that is ahead elsewhere.
-    inside, outside
-        By how much.
-    p, p_corrected, test
-        The test of the interaction.
-    """
-
-    segment: str
+    segment: str  # where, by which metric, and which two systems
     group: str
     metric: str
     systems: tuple[str, str]
-    ahead: tuple[str, str]
+    ahead: tuple[str, str]  # the system that is ahead in the group, and the one that is ahead elsewhere
     inside: float
     outside: float
-    p: float
+    p: float  # the test of the interaction
     p_corrected: float
     test: str
 
@@ -64,23 +126,13 @@ class ReversedOrder(Fact):
         )
 
 
-@dataclass(frozen=True)
 class OtherReversals(Fact):
-    """Further reversals that are not named one by one.
-
-    Parameters
-    ----------
-    cases
-        Their number.
-    significant
-        Whether they are significant.
-    smallest_p
-        The smallest corrected p-value of those that are not; None if there are too few users to test any.
-    """
+    """Further reversals that are not named one by one."""
 
     segment: str
-    cases: int
-    significant: bool
+    cases: int  # their number
+    significant: bool  # whether they are significant
+    # The smallest corrected p-value of those that are not; None if there are too few users to test any.
     smallest_p: float | None = None
 
     def _said(self) -> str:
@@ -95,34 +147,17 @@ class OtherReversals(Fact):
         return f"{self.segment}: in {cases} two systems change places between a group and the rest, {why}."
 
 
-@dataclass(frozen=True)
 class WindowLeads(Fact):
-    """The system that leads in each window of time by a metric.
+    """The system that leads in each window of time by a metric."""
 
-    Parameters
-    ----------
-    metric, windows
-        The metric, and when each window starts.
-    best
-        The system that leads over all windows, by the mean of the windows' averages.
-    leaders
-        The system that leads in each window.
-    second
-        The system that comes second over all windows.
-    won, lost
-        The numbers of windows in which the best system is ahead of the second and behind it.
-    p
-        The p-value of the two-sided sign test over windows; None with fewer than `FEWEST_WINDOWS`.
-    """
-
-    metric: str
+    metric: str  # the metric, and when each window starts
     windows: tuple[str, ...]
-    best: str
-    leaders: tuple[str, ...]
-    second: str
-    won: int
+    best: str  # the system that leads over all windows, by the mean of the windows' averages
+    leaders: tuple[str, ...]  # the system that leads in each window
+    second: str  # the system that comes second over all windows
+    won: int  # the numbers of windows in which the best system is ahead of the second and behind it
     lost: int
-    p: float | None
+    p: float | None  # the p-value of the two-sided sign test over windows; None with fewer than `FEWEST_WINDOWS`
 
     def _said(self) -> str:
         number, latest = len(self.windows), self.leaders[-1]

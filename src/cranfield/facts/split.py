@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cranfield._numbers import count_text, percent_text, rounded
@@ -29,7 +28,54 @@ _QUESTIONS = {
 }
 
 
-@dataclass(frozen=True)
+class RepeatsInTest(Fact):
+    """Test items that their user had before, where events were divided."""
+
+    repeated: int
+    of: int
+    users: int  # who have some
+    of_users: int
+    events: Mapping[str, int]  # of each part
+
+    def _said(self) -> str:
+        divided = ", ".join(f"{name} {count:,}" for name, count in self.events.items())
+        return (
+            f"events divided: {divided}; {100 * self.repeated / max(self.of, 1):.1f} % of the test items are repeats "
+            f"({self.users:,} of {self.of_users:,} users have some)"
+        )
+
+
+class CountedRepeats(Fact):
+    """What counts of a test set in which users have items again, and how many users are left."""
+
+    repeats: str
+    repeated: int
+    of: int
+    users: int
+    counted: int  # users with a test item that counts
+
+    def _said(self) -> str:
+        share = f"{100 * self.repeated / max(self.of, 1):.1f} % of the test items are repeats"
+        said = {"exclude": "which do not count", "only": "and only these count"}.get(self.repeats, "which count")
+        left = self.users - self.counted
+        gone = f"; {count_text(left, 'user')} without another test item {_are(left)} left out" if left else ""
+        return f"{share}, {said}{gone}"
+
+
+class StraddlingBaskets(Fact):
+    """Baskets or sessions with events before and after a cut, which are in the test part as a whole."""
+
+    count: int
+    unit: str
+    cut: str
+
+    def _said(self) -> str:
+        many = count_text(self.count, self.unit)
+        return (
+            f"{many} with events before and after {self.cut}: each is at the time of its last event, in the test part"
+        )
+
+
 class SplitVerdict(Fact):
     """How many findings of a check are wrong or need attention."""
 
@@ -42,17 +88,11 @@ class SplitVerdict(Fact):
         return f"{self.split}: {wrong}, {count_text(self.attention, 'thing')} to note."
 
 
-@dataclass(frozen=True)
 class SplitFinding(Fact):
-    """What a check found.
-
-    Parameters
-    ----------
-    level
-        ``wrong`` if the split should not be used as it is, ``attention`` if a reader must know it, else ``fine``.
-    """
+    """What a check found."""
 
     _about: ClassVar[str]
+    # ``wrong`` if the split should not be used as it is, ``attention`` if a reader must know it, else ``fine``.
     level: FindingLevel
 
     @property
@@ -61,25 +101,34 @@ class SplitFinding(Fact):
         return self._about
 
 
-@dataclass(frozen=True)
 class PairsInParts(SplitFinding):
-    """Pairs in two parts, named "train and test"; none if there are no parts."""
+    """Pairs, or events, in two parts, named "train and test"; none if there are no parts."""
 
     _about = "overlap"
     pairs: int = 0
     parts: str = ""
     of: int = 0  # ratings of the smaller part
+    thing: str = "(user, item) pair"
 
     def _said(self) -> str:
         if not self.pairs:
-            return "No (user, item) pair is in two parts."
+            return f"No {self.thing} is in two parts."
         return (
-            f"{count_text(self.pairs, '(user, item) pair')} {_are(self.pairs)} in both {self.parts} "
+            f"{count_text(self.pairs, self.thing)} {_are(self.pairs)} in both {self.parts} "
             f"({percent_text(self.pairs / self.of)} of the smaller part)."
         )
 
 
-@dataclass(frozen=True)
+class RepeatedItems(SplitFinding):
+    """Test items that their user had before: a property of events, and no fault."""
+
+    _about = "repeats"
+    repeats: RepeatsInTest
+
+    def _said(self) -> str:
+        return f"{self.repeats}; repeats=exclude, allow or only says what counts."
+
+
 class PairsRepeated(SplitFinding):
     """Rows of a part that repeat a pair of that part."""
 
@@ -94,7 +143,6 @@ class PairsRepeated(SplitFinding):
         )
 
 
-@dataclass(frozen=True)
 class WithoutTimes(SplitFinding):
     """Leakage in time cannot be checked."""
 
@@ -104,7 +152,6 @@ class WithoutTimes(SplitFinding):
         return "The parts have no times, so leakage in time cannot be checked."
 
 
-@dataclass(frozen=True)
 class OlderRatings(SplitFinding):
     """Leakage in time: ratings of a part that are older than some of another part."""
 
@@ -144,7 +191,6 @@ class OlderRatings(SplitFinding):
         return f"{older} {_are(self.ratings)} older than the newest training rating{newer}"
 
 
-@dataclass(frozen=True)
 class ColdStart(SplitFinding):
     """Test users and items without training ratings; of how many, if it is a finding and not a note."""
 
@@ -169,7 +215,6 @@ class ColdStart(SplitFinding):
         return f"{users} and {items} of the test part have no training rating {share}{nobody}."
 
 
-@dataclass(frozen=True)
 class PartShift(SplitFinding):
     """How far ratings, item popularity or user activity differ between training and test."""
 
@@ -194,7 +239,6 @@ class PartShift(SplitFinding):
         )
 
 
-@dataclass(frozen=True)
 class DaysToTest(SplitFinding):
     """The quantiles of the days from a user's last training rating to the first test rating."""
 
@@ -212,7 +256,6 @@ class DaysToTest(SplitFinding):
         )
 
 
-@dataclass(frozen=True)
 class PartSize(SplitFinding):
     """The size of a part, and the quantiles of the ratings per user."""
 
@@ -232,7 +275,6 @@ class PartSize(SplitFinding):
         )
 
 
-@dataclass(frozen=True)
 class QuestionsAnswered(SplitFinding):
     """What a split can or cannot show: keys of `_QUESTIONS`, each with the number of users or items it is about."""
 
@@ -245,7 +287,6 @@ class QuestionsAnswered(SplitFinding):
         return f"It {'can' if self.answered else 'cannot'} show {'; '.join(questions)}."
 
 
-@dataclass(frozen=True)
 class LeakageInTime(Fact):
     """Test ratings that precede a training rating of the same user, and the share older than the median of training."""
 
@@ -261,7 +302,6 @@ class LeakageInTime(Fact):
         )
 
 
-@dataclass(frozen=True)
 class ShortProfiles(Fact):
     """Users or items with too few ratings for the rule of a split, and what becomes of them."""
 
@@ -288,7 +328,46 @@ class ShortProfiles(Fact):
         return f"{short} with {fewer} from {self.since} on; all of these are test ratings"
 
 
-@dataclass(frozen=True)
+class SessionsHeldOut(Fact):
+    """The latest sessions, which are tested, except those too short to have an event after the known ones."""
+
+    sessions: int
+    of: int
+    cut: str
+    short: int
+    given: int  # the number of known events, at least
+
+    def _said(self) -> str:
+        held = f"{self.sessions:,} of {count_text(self.of, 'session')} end from {self.cut} on and are not in training"
+        if not self.short:
+            return held
+        have, are = ("has", "is") if self.short == 1 else ("have", "are")
+        first = "first" if self.given == 1 else f"first {self.given}"
+        return f"{held}; {self.short:,} of them {have} no event after the {first} and {are} left out"
+
+
+class SessionsTooSmall(Fact):
+    """Sessions with fewer events than a split requires."""
+
+    sessions: int
+    least: int
+
+    def _said(self) -> str:
+        return f"{count_text(self.sessions, 'session')} with fewer than {self.least} events: in no part"
+
+
+class SessionsTied(Fact):
+    """Sessions in which a known event and the target are in the same second."""
+
+    sessions: int
+
+    def _said(self) -> str:
+        return (
+            f"in {count_text(self.sessions, 'session')} the last known event and the target are in the same second; "
+            "their order was drawn at random"
+        )
+
+
 class TiedAtCut(Fact):
     """Users whose cut falls among ratings of the same second."""
 
@@ -301,7 +380,6 @@ class TiedAtCut(Fact):
         )
 
 
-@dataclass(frozen=True)
 class UniformItems(Fact):
     """The items of T, and η, the number of test ratings of each."""
 
@@ -312,7 +390,6 @@ class UniformItems(Fact):
         return f"the {self.items:,} most popular items are T, and {self.eta:,} ratings of each are test"
 
 
-@dataclass(frozen=True)
 class AboveSigma(Fact):
     """A test part larger than σ, because η follows from ε and the rarest item; the ε that gives σ."""
 
@@ -329,7 +406,6 @@ class AboveSigma(Fact):
         )
 
 
-@dataclass(frozen=True)
 class BelowEpsilon(Fact):
     """Items of T that keep less than ε of their ratings in training, because η was rounded up."""
 
@@ -347,7 +423,6 @@ class BelowEpsilon(Fact):
         )
 
 
-@dataclass(frozen=True)
 class UntestedHead(Fact):
     """The most popular items, whose ratings outside training are in no part."""
 
@@ -358,7 +433,6 @@ class UntestedHead(Fact):
         return f"the {self.items:,} most popular items are not tested: {self.ratings:,} ratings are in no part"
 
 
-@dataclass(frozen=True)
 class NewAfterCut(Fact):
     """Users or items without a rating before a cut, and what becomes of their later ratings."""
 
@@ -376,7 +450,6 @@ class NewAfterCut(Fact):
         )
 
 
-@dataclass(frozen=True)
 class TakenAfterCut(Fact):
     """Which ratings after a cut are in a part, and how many others are in none."""
 
@@ -393,7 +466,6 @@ class TakenAfterCut(Fact):
         return f"{self.part} part: {taken} from {self.cut} on; {count_text(self.unused, 'other rating')} in no part"
 
 
-@dataclass(frozen=True)
 class PairsMoved(Fact):
     """Pairs of a predefined split that were in more than one part."""
 
@@ -404,7 +476,6 @@ class PairsMoved(Fact):
         return f"{self.pairs:,} pairs were in more than one part; kept in {self.kept_in} only"
 
 
-@dataclass(frozen=True)
 class UnequalProbabilities(Fact):
     """A truth without weights whose judgments had probabilities that differ by a factor."""
 
@@ -418,7 +489,6 @@ class UnequalProbabilities(Fact):
         )
 
 
-@dataclass(frozen=True)
 class JudgedByPopularity(Fact):
     """How often popular items are judged outside training, relative to an even sample."""
 

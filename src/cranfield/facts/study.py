@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -35,7 +35,6 @@ _RULES: dict[ClaimDraws, str] = {
 }
 
 
-@dataclass(frozen=True)
 class ClaimRule(Fact):
     """When the claims of a study hold, by what the shares of a verdict refer to."""
 
@@ -56,7 +55,6 @@ class ClaimRule(Fact):
 OF_SYSTEMS, OF_SPLITS, OF_REPETITIONS = map(ClaimRule, _RULES)
 
 
-@dataclass(frozen=True)
 class OverRepetitions(Fact):
     """In how many repetitions a claim holds, and the evidence of the first one."""
 
@@ -68,7 +66,6 @@ class OverRepetitions(Fact):
         return f"holds in {self.holds} of {self.repetitions} repetitions; first: {self.first}"
 
 
-@dataclass(frozen=True)
 class Finding(Fact):
     """A claim of a paper and its verdict."""
 
@@ -102,7 +99,6 @@ class Finding(Fact):
         return f"{self.claim} ({self.support})"
 
 
-@dataclass(frozen=True)
 class ClaimCounts(Fact):
     """How many claims of a study hold on some ratings."""
 

@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cranfield.facts.fact import Fact
 
 
-@dataclass(frozen=True)
 class TippingPoint(Fact):
-    """How many more of the loser's unjudged items must be liked to reverse the order of two systems.
+    """How many more of the loser's unjudged items must be liked to reverse the order of two systems."""
 
-    Parameters
-    ----------
-    metric
-        The metric and its parameters.
-    winner, loser
-        The two systems, by the judged items alone.
-    difference
-        By how much the winner leads.
-    share
-        How many more of the loser's own unjudged items than of the winner's must be liked, as a difference of shares;
-        None if even all of them are not enough.
-    error
-        The standard error of the share, where it comes from simulated judgments; 0 where it is exact.
-    unjudged_winner, unjudged_loser, unjudged_both
-        The numbers of unjudged items that only the winner's lists, only the loser's lists and both have.
-    base
-        The share of the winner's own unjudged items that is assumed to be liked.
-    """
-
-    metric: str
-    winner: str
+    metric: str  # the metric and its parameters
+    winner: str  # the two systems, by the judged items alone
     loser: str
-    difference: float
+    difference: float  # by how much the winner leads
+    # How many more of the loser's own unjudged items than of the winner's must be liked, as a difference of shares;
+    # None if even all of them are not enough.
     share: float | None
-    error: float
+    error: float  # the standard error of the share, where it comes from simulated judgments; 0 where it is exact
+    # The numbers of unjudged items that only the winner's lists, only the loser's lists and both have.
     unjudged_winner: int
     unjudged_loser: int
     unjudged_both: int
-    base: float
+    base: float  # the share of the winner's own unjudged items that is assumed to be liked
 
     @property
     def items(self) -> int | None:
@@ -65,36 +46,19 @@ class TippingPoint(Fact):
         )
 
 
-@dataclass(frozen=True)
 class ContestState(Fact):
-    """Where a comparison of two systems stands while judgments are collected.
+    """Where a comparison of two systems stands while judgments are collected."""
 
-    Parameters
-    ----------
-    metric, ahead, behind
-        The metric, the system that is expected to be ahead, and the other.
-    by_judged
-        The system that is ahead by the judged items alone; None if they are level.
-    pairs
-        The number of unjudged pairs that matter.
-    difference, lower, upper
-        The difference by the judged items, and its bounds under any judgments of the others.
-    probability
-        The probability that the system expected to be ahead really is.
-    settled, level
-        Whether no judgment can change the sign of the difference, and whether the two are then level.
-    """
-
-    metric: str
+    metric: str  # the metric, the system that is expected to be ahead, and the other
     ahead: str
     behind: str
-    by_judged: str | None
-    pairs: int
-    difference: float
+    by_judged: str | None  # the system that is ahead by the judged items alone; None if they are level
+    pairs: int  # the number of unjudged pairs that matter
+    difference: float  # the difference by the judged items, and its bounds under any judgments of the others
     lower: float
     upper: float
-    probability: float
-    settled: bool
+    probability: float  # the probability that the system expected to be ahead really is
+    settled: bool  # whether no judgment can change the sign of the difference, and whether the two are then level
     level: bool
 
     def _said(self) -> str:

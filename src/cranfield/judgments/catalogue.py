@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._decisions import Decided, decision, unless
+from cranfield._decisions import DecisionGroup, decision, unless
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._polars import read_parquet, readable
@@ -32,14 +32,8 @@ def _catalogue(name: str, value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Cataloguing(Decided):
-    """Which items exist, so that recommended items that do not exist are counted separately.
-
-    Examples
-    --------
-    >>> Cataloguing().catalogue, Cataloguing("items.csv").catalogue
-    ('none', 'items.csv')
-    """
+class Cataloguing(DecisionGroup):
+    """Which items exist, so that recommended items that do not exist are counted separately."""
 
     catalogue: Any = decision(
         "C1",
@@ -63,18 +57,8 @@ def is_no_catalogue(catalogue: Any) -> bool:
 def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
     """Return the ids of the items that exist.
 
-    Parameters
-    ----------
-    catalogue
-        ``"train"`` for the items with training ratings; a file or a frame with a column of items, or with one id per
-        line; ratings, for their items; or the ids themselves.
-    train
-        The training ratings, for ``"train"``.
-
-    Examples
-    --------
-    >>> catalogue_ids(["x", "y", "x"]).all.to_list()
-    ['x', 'y']
+    The catalogue is ``"train"`` for the items with training ratings; a file or a frame with a column of items, or with
+    one id per line; ratings, for their items; or the ids themselves.
     """
     if isinstance(catalogue, str) and catalogue == TRAIN:
         if train is None:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, decision, unless
+from cranfield._decisions import DecisionGroup, decision, unless
 from cranfield.data import Ratings
 from cranfield.facts import scores as scores_facts
 from cranfield.rankings import Run, Ties
@@ -21,22 +21,14 @@ from cranfield.tables import UNKNOWN, Vocabulary
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What some metrics need besides lists and test ratings.
+    """What some metrics need besides lists and test ratings."""
 
-    Parameters
-    ----------
-    train
-        The training ratings: popularity, novelty and propensities come from them.
-    similarity
-        For diversity: a square array with a row for each item of the test set's vocabulary, or a function of two
-        Polars Series of item ids.
-    live
-        The items that can be recommended, if a catalogue is given: its items, and those with a test rating. Other items
-        keep their places in the lists and earn nothing. None: every item is live.
-    """
-
-    train: Ratings | None = None
+    train: Ratings | None = None  # the training ratings: popularity, novelty and propensities come from them
+    # For diversity: a square array with a row for each item of the test set's vocabulary, or a function of two Polars
+    # Series of item ids.
     similarity: Any = None
+    # The items that can be recommended, if a catalogue is given: its items, and those with a test rating. Other items
+    # keep their places in the lists and earn nothing. None: every item is live.
     live: Vocabulary | None = None
     kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     """Cache of what metrics compute from these, shared by all systems."""
@@ -48,14 +40,8 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Drawing(Decided):
-    """Whether non-relevant or unrated items are drawn for lists, or all draws are averaged.
-
-    Examples
-    --------
-    >>> Drawing(draws="exact").as_dict()
-    {'draws': 'exact'}
-    """
+class Drawing(DecisionGroup):
+    """Whether non-relevant or unrated items are drawn for lists, or all draws are averaged."""
 
     draws: str = decision(
         "C1",
@@ -69,24 +55,12 @@ class Drawing(Decided):
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """A draw to average over: the lists rank all candidates, of which a sampled list would contain some.
+    """A draw to average over: the lists rank all candidates, of which a sampled list would contain some."""
 
-    Parameters
-    ----------
-    number
-        The number of candidates drawn for a list; a list with fewer has all of them.
-    sizes
-        The number of candidates of each list, including those that are in every draw.
-    unrated
-        Whether all test items of the user are in every draw, and not only the relevant ones.
-    longest
-        The length that sampled lists are cut at; None if they are not.
-    """
-
-    number: int
-    sizes: NDArray[np.int64]
-    unrated: bool = False
-    longest: int | None = None
+    number: int  # the number of candidates drawn for a list; a list with fewer has all of them
+    sizes: NDArray[np.int64]  # the number of candidates of each list, including those that are in every draw
+    unrated: bool = False  # whether all test items of the user are in every draw, and not only the relevant ones
+    longest: int | None = None  # the length that sampled lists are cut at; None if they are not
 
     def __post_init__(self) -> None:
         check.whole("unrated" if self.unrated else "nonrelevant", self.number, at_least=0 if self.unrated else 1)
@@ -101,47 +75,29 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """What a measurement reports about a system besides its values.
-
-    Parameters
-    ----------
-    name, ties, one_relevant, group_names, draws, only_ranks, made_for
-        As in `Run`.
-    counts
-        Counts from reading the lists.
-    n_lists, n_entries, longest, n_distinct_items
-        The numbers of lists and entries of the run, the length of its longest list, and its number of distinct items.
-    shares_items
-        Whether the run uses the item vocabulary of the test set, as when both come from one split.
-    unknown_items
-        The items of its vocabulary that are not in the test set, as text.
-    tied_across
-        The number of lists with a tie across rank 1, rank 2, ...: this item and the next have the same score.
-    has_scores, has_predictions
-        Whether there are scores, and separate predicted ratings.
-    """
+class RunFacts:
+    """What a measurement reports about a system besides its values; fields of `Run` are as there."""
 
     name: str
     ties: Ties = "trec_eval"
     one_relevant: bool = False
     group_names: tuple[str, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)  # counts from reading the lists
     n_lists: int = 0
     n_entries: int = 0
-    longest: int = 0
+    longest: int = 0  # the length of the longest list
     n_distinct_items: int = 0
-    shares_items: bool = False
-    unknown_items: tuple[str, ...] = ()
-    tied_across: tuple[int, ...] = ()
+    shares_items: bool = False  # whether it has the item vocabulary of the test set, as when both come from one split
+    unknown_items: tuple[str, ...] = ()  # the items of its vocabulary that are not in the test set, as text
+    tied_across: tuple[int, ...] = ()  # the number of lists in which the items of ranks 1 and 2, 2 and 3, ... tie
     has_scores: bool = False
-    has_predictions: bool = False
+    has_predictions: bool = False  # besides scores
     draws: bool = False
     only_ranks: bool = False
     made_for: scores_facts.ServedUsers | None = None
 
     @classmethod
-    def of(cls, run: Run, item_ids: Vocabulary | None = None) -> Ranked:
+    def of(cls, run: Run, item_ids: Vocabulary | None = None) -> RunFacts:
         """Return the facts about a run; ``item_ids`` are those of the test set, without which items are not counted."""
         codes = None if item_ids is None else item_ids.translation(run.item_ids)
         unknown = () if codes is None else run.item_ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()
@@ -165,7 +121,7 @@ class Ranked:
             made_for=run.made_for,
         )
 
-    def __add__(self, other: Ranked) -> Ranked:
+    def __add__(self, other: RunFacts) -> RunFacts:
         """Return the facts about a run from two parts of it, whose items are counted elsewhere."""
         return replace(
             self,
@@ -199,12 +155,6 @@ def _tied_across(run: Run) -> NDArray[np.int64]:
 
 
 def sum_of_counts(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Return the sum of counts by name.
-
-    Examples
-    --------
-    >>> sum_of_counts([{"lists": 2}, {"lists": 1, "items": 3}])
-    {'lists': 3, 'items': 3}
-    """
+    """Return the sum of counts by name."""
     names = dict.fromkeys(name for counts in parts for name in counts)
     return {name: sum(counts.get(name, 0) for counts in parts) for name in names}

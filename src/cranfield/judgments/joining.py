@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield.judgments.context import Ranked
+from cranfield.judgments.context import RunFacts
 from cranfield.judgments.judgments import Judgments
 from cranfield.rankings import Run
 from cranfield.tables import UNKNOWN
@@ -18,17 +18,10 @@ from cranfield.tables import UNKNOWN
 
 @dataclass(frozen=True, eq=False)
 class Join:
-    """The join of a run with a test set, without references to either.
+    """The join of a run with a test set, without references to either."""
 
-    Parameters
-    ----------
-    fields
-        The fields of `Judged` that follow from it.
-    chosen
-        For one-relevant lists, the position of each list's test rating among all judgments, ascending; otherwise None.
-    """
-
-    fields: Mapping[str, Any]
+    fields: Mapping[str, Any]  # the fields of `Judged` that follow from it
+    # For one-relevant lists, the position of each list's test rating among all judgments, ascending; otherwise None.
     chosen: NDArray[np.int64] | None = None
 
 
@@ -69,7 +62,7 @@ def join(run: Run, judgments: Judgments) -> Join:
         "pooled_above": _pooled_above(lists, item_codes, judgments, hits, hit_rows),
         "groups": groups,
         "counts": _strangers(users, list_of_user, item_codes, lists.items),
-        "ranked": Ranked.of(run, judgments.item_ids),
+        "ranked": RunFacts.of(run, judgments.item_ids),
     }
     return Join(fields)
 
@@ -157,30 +150,19 @@ def _hits(
         table[cells] = np.arange(stop - start, dtype=np.int32)
         base = (number[rows] - first).astype(np.intp) * width
         items = lists.items[entries] if column is None else column[lists.items[entries].astype(np.intp)]
-        pointers, row = _looked_up(table, base, items, sizes[rows], even)
+        # If all lists are equally long, the row of each entry need not be kept.
+        row = np.zeros(0, dtype=np.int64) if even else np.repeat(np.arange(len(base)), sizes[rows])
+        looked_up = (base[:, None] + items.reshape(-1, even)).ravel() if even else base[row] + items
+        pointers = table.take(looked_up, mode="clip")
         hits = np.flatnonzero(pointers != UNKNOWN)
         found_places.append(hits + entries.start)
-        found_rows.append((row[hits] if row is not None else hits // even) + rows.start)
+        found_rows.append((hits // even if even else row[hits]) + rows.start)
         found_pointers.append(pointers[hits].astype(np.int64) + start)
         table[cells] = UNKNOWN
     if not found_places:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, nothing
     return np.concatenate(found_places), np.concatenate(found_rows), np.concatenate(found_pointers)
-
-
-def _looked_up(
-    table: NDArray[np.int32],
-    base: NDArray[np.intp],
-    items: NDArray[Any],
-    sizes: NDArray[np.int64],
-    even: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int64] | None]:
-    """Return the table's judgment of each entry of a block, and its row, unless all lists have the length ``even``."""
-    if even:
-        return table.take((base[:, None] + items.reshape(-1, even)).ravel(), mode="clip"), None
-    row = np.repeat(np.arange(len(base)), sizes)
-    return table.take(base[row] + items, mode="clip"), row
 
 
 def _pooled_above(
@@ -275,6 +257,6 @@ def _join_one_relevant(run: Run, judgments: Judgments) -> Join:
         "places": order[ranked],
         "groups": None if run.groups is None else run.groups[order],
         "counts": {"lists whose relevant item was not ranked": len(run) - len(ranked)},
-        "ranked": Ranked.of(run, judgments.item_ids),
+        "ranked": RunFacts.of(run, judgments.item_ids),
     }
     return Join(fields, chosen)

@@ -11,31 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield.judgments.context import Context, Draw, Ranked
+from cranfield.judgments.context import Context, Draw, RunFacts
 from cranfield.judgments.judgments import Judgments, V, once
 from cranfield.rankings import Run
 
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The known items of all lists, list after list, best first; a list may leave places out.
+    """The known items of all lists, list after list, best first; a list may leave places out."""
 
-    Parameters
-    ----------
-    lists
-        The list of each entry.
-    items
-        Its item, in the codes of the run.
-    ranks
-        Its rank in the list, from 1.
-    places
-        Its position among the entries of the run.
-    """
-
-    lists: NDArray[np.int32]
-    items: NDArray[np.int32]
-    ranks: NDArray[np.int32]
-    places: NDArray[np.int64]
+    lists: NDArray[np.int32]  # the list of each entry
+    items: NDArray[np.int32]  # its item, in the codes of the run
+    ranks: NDArray[np.int32]  # its rank in the list, from 1
+    places: NDArray[np.int64]  # its position among the entries of the run
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
@@ -122,7 +110,7 @@ class Judged:
     groups: NDArray[np.int16] | None = None
     group_names: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
-    ranked: Ranked | None = None
+    ranked: RunFacts | None = None
     draw: Draw | None = None
     files: Any = field(default=None, repr=False)
     _views: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -136,7 +124,7 @@ class Judged:
         return self.source() if callable(self.source) else self.source
 
     @property
-    def known_run(self) -> Ranked:
+    def known_run(self) -> RunFacts:
         """The facts about the run; an error if they are not known."""
         if self.ranked is None:
             raise SettingError("these judged lists do not say which run they belong to; make them with judge")
@@ -268,7 +256,7 @@ class Judged:
     def cut(self, n: int) -> Judged:
         """Return the lists cut at rank ``n``."""
         if self.draw is not None:  # which items are among the first n depends on the draw
-            return replace(self, draw=self.draw.cut(n), _views={})
+            return self.fresh(draw=self.draw.cut(n))
         if n >= self.depth:
             return self
 
@@ -282,7 +270,7 @@ class Judged:
         """Return the same lists under another threshold of relevance."""
         if threshold == self.judgments.threshold:
             return self
-        return self.once(("at", threshold), lambda: replace(self, judgments=self.judgments.at(threshold), _views={}))
+        return self.once(("at", threshold), lambda: self.fresh(judgments=self.judgments.at(threshold)))
 
     def rated_from(self, level: float) -> Judged:
         """Return condensed lists of the items rated ``level`` or more, which are relevant, for all users.
@@ -298,9 +286,7 @@ class Judged:
 
     def gaining_from(self, level: float) -> Judged:
         """Return the same lists under another threshold; items below it count as rated 0, without gain."""
-        return self.once(
-            ("gaining from", level), lambda: replace(self, judgments=self.judgments.gaining_from(level), _views={})
-        )
+        return self.once(("gaining from", level), lambda: self.fresh(judgments=self.judgments.gaining_from(level)))
 
     def condensed(self) -> Judged:
         """Return the lists without the items that have no test rating (Cañamares 2020, decision C1)."""

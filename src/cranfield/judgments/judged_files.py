@@ -20,7 +20,7 @@ from cranfield._errors import InputError, SettingError
 from cranfield._files import TEMPORARY, whole_file
 from cranfield.data import AUTO, Ratings
 from cranfield.facts import Fact
-from cranfield.judgments.context import Context, Draw, Ranked
+from cranfield.judgments.context import Context, Draw, RunFacts
 from cranfield.judgments.joining import one_relevant
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.judging import judgments_under
@@ -100,7 +100,7 @@ def read_judged(
     """
     path = Path(path)
     about, arrays = _opened(path)
-    ranked = Ranked(**Fact.read(about["ranked"]))
+    ranked = RunFacts(**Fact.read(about["ranked"]))
     sizes = arrays.pop("sizes", None)
     judgments = judgments_under(test, threshold, negative_grades, train)
     lists_judgments = _of_keys(judgments.base, arrays.pop("keys")) if ranked.one_relevant else judgments
@@ -143,7 +143,7 @@ def _of_keys(judgments: Judgments, keys: Any) -> Judgments | None:
     return one_relevant(judgments, chosen) if known.all() else None
 
 
-def _checked(run: Run | Callable[[], Run] | None, ranked: Ranked, path: Path) -> Run | Callable[[], Run] | None:
+def _checked(run: Run | Callable[[], Run] | None, ranked: RunFacts, path: Path) -> Run | Callable[[], Run] | None:
     """Check that a run is the one that was judged; a function is called once, and its run is checked then."""
 
     def same(candidate: Run) -> Run:

@@ -76,10 +76,7 @@ def judge(
 
 
 def judgments_under(
-    test: Any,
-    threshold: float | str | None,
-    negative_grades: NegativeGrades = "judged",
-    train: Ratings | None = None,
+    test: Any, threshold: float | str | None, negative_grades: NegativeGrades = "judged", train: Ratings | None = None
 ) -> Judgments:
     """Return the judgments of a test set under a threshold; existing ones keep theirs with ``auto``."""
     if not isinstance(test, Judgments):
@@ -169,16 +166,11 @@ def _run_of(judged: Judged) -> Run:
 
 def as_test(test: Any) -> Ratings:
     """Return a test set, which is read if necessary."""
-    if isinstance(test, Ratings):
-        return test
-    return read_test(test)
+    return test if isinstance(test, Ratings) else read_test(test)
 
 
 def as_judgments(
-    test: Any,
-    threshold: float | str | None,
-    negative_grades: NegativeGrades = "judged",
-    train: Ratings | None = None,
+    test: Any, threshold: float | str | None, negative_grades: NegativeGrades = "judged", train: Ratings | None = None
 ) -> Judgments:
     """Return the judgments of a test set, which are cached by its ratings, as a view under the threshold.
 
@@ -199,7 +191,7 @@ _KEPT: WeakKeyDictionary[Ratings, dict[str, Judgments]] = WeakKeyDictionary()
 def _judgments_of(test: Ratings, negative_grades: NegativeGrades) -> Judgments:
     kept = _KEPT.setdefault(test, {})
     if negative_grades not in kept:
-        notes = tuple(notes_on_negative_grades(test, negative_grades))
+        notes = notes_on_negative_grades(test, negative_grades)
         judgments = Judgments.of(test, 1.0, negative_grades)
         kept[negative_grades] = replace(
             judgments, fingerprint=test.fingerprint, negative_grades=negative_grades, notes=notes
@@ -221,10 +213,7 @@ def as_judged(
     """Return runs joined with a test set, or given judged lists, under the threshold; all have the same lists."""
     given = [runs] if isinstance(runs, Judged) else runs
     if isinstance(given, list | tuple) and given and all(isinstance(lists, Judged) for lists in given):
-        with_gaps = any(lists.known_run.counts.get("missing_ranks") for lists in given)
-        if RunReading(gaps=gaps).gaps == "close" and with_gaps:
-            raise SettingError("gaps was decided when these lists were judged; leave it out here, or give it to judge")
-        judged = _as_given(given, test, threshold, context, ties, negative_grades, groups)
+        judged = _as_given(given, test, threshold, context, ties, gaps, negative_grades, groups)
     else:
         runs = as_runs(runs, ties, gaps)
         if len({run.one_relevant for run in runs}) > 1:
@@ -248,11 +237,14 @@ def _as_given(
     threshold: float | str | None,
     context: Context,
     ties: Ties | None,
+    gaps: Gaps,
     negative_grades: NegativeGrades,
     groups: Groups | None,
 ) -> list[Judged]:
     """Return given judged lists with an empty cache; decisions made when they were judged cannot be changed."""
+    with_gaps = any(lists.known_run.counts.get("missing_ranks") for lists in given)
     decided = {
+        "gaps": RunReading(gaps=gaps).gaps == "close" and with_gaps,
         "groups": groups is not None,
         "negative_grades": test is None and negative_grades != "judged",
         "ties": ties is not None and any(lists.known_run.ties != ties for lists in given),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeVar
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
-from cranfield._numbers import count_text
 from cranfield._streams import Keys
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.tables import Vocabulary
 
 NegativeGrades = Literal["judged", "unjudged", "pooled"]
@@ -62,41 +63,24 @@ class Judgments:
 
     With one list per user, the judgments of a list are the user's test profile. In the one-relevant design they are the
     single test rating that the list was made for.
-
-    Parameters
-    ----------
-    users
-        The user code of each list.
-    indptr
-        The judgments of list ``l`` are the slice ``indptr[l]:indptr[l + 1]`` of the arrays below.
-    items, grades
-        Item code and rating of each judgment.
-    threshold
-        A judgment is relevant if its rating is at least this.
-    user_ids, item_ids
-        The vocabularies of the codes.
-    pool
-        The pooled but unjudged items, as user × items + item, ascending; None if there are none.
-    fingerprint, negative_grades, notes
-        The fingerprint of the test set, how its grades below 0 were read, and notes on them for the reader.
-    level
-        The rating below which there is no gain, if a metric sets one; see `gaining_from`.
-    grades_of_all
-        The distinct ratings of the whole test set, if these are the judgments of some of its users; otherwise None.
     """
 
-    users: NDArray[np.int32]
+    users: NDArray[np.int32]  # the user code of each list
+    # The judgments of list ``l`` are the slice ``indptr[l]:indptr[l + 1]`` of the arrays below.
     indptr: NDArray[np.int64]
-    items: NDArray[np.int32]
+    items: NDArray[np.int32]  # item code and rating of each judgment
     grades: NDArray[np.float64]
-    threshold: float
-    user_ids: Vocabulary
+    threshold: float  # a judgment is relevant if its rating is at least this
+    user_ids: Vocabulary  # the vocabularies of the codes
     item_ids: Vocabulary
+    # The pooled but unjudged items, as user × items + item, ascending; None if there are none.
     pool: NDArray[np.int64] | None = None
+    # The fingerprint of the test set, how its grades below 0 were read, and notes on them for the reader.
     fingerprint: str = ""
     negative_grades: str = "judged"
-    notes: tuple[str, ...] = ()
-    level: float | None = None
+    notes: tuple[Fact, ...] = ()
+    level: float | None = None  # the rating below which there is no gain, if a metric sets one; see `gaining_from`
+    # The distinct ratings of the whole test set, if these are the judgments of some of its users; otherwise None.
     grades_of_all: NDArray[np.float64] | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
     _base: Judgments | None = field(default=None, repr=False)
@@ -350,8 +334,9 @@ class Judgments:
 
     def _descending(self, gains: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sort the gains of each list in descending order, by one key of list and gain if a float can hold it."""
+        grains = gains * _GRAIN
         room = 2.0 * float(gains.max(initial=0.0) - gains.min(initial=0.0)) + 1.0
-        if self.n_lists * room * _GRAIN < 2.0**53 and _is_whole(gains * _GRAIN):
+        if self.n_lists * room * _GRAIN < 2.0**53 and (grains == np.rint(grains)).all():
             base = self.lists.astype(np.float64) * room
             return base - np.sort(base - gains)  # lists stay in order, so gains can be recovered from the keys
         return gains[np.lexsort((-gains, self.lists))]
@@ -365,19 +350,12 @@ def nothing_judged(negative_grades: str) -> SettingError:
     )
 
 
-def _is_whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.rint(values)).all())
-
-
-def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> Iterator[str]:
-    """Yield notes on grades below 0, if they come from relevance judgments or were not read as judged."""
+def notes_on_negative_grades(test: Ratings, reading: NegativeGrades) -> tuple[Fact, ...]:
+    """Return a note on grades below 0, if they come from relevance judgments or were not read as judged."""
     count, without = negative_grades_of(test)
     is_qrels = bool(test.history) and test.history[-1].settings.get("format") == "qrels"
-    if reading == "judged" and count and is_qrels:
-        grades = f"{count_text(count, 'test grade')} below 0, read as"
-        yield f"{grades} judged and not relevant; some collections mean pooled and not judged: see negative_grades"
-    elif reading != "judged":
-        yield from on_unread_grades(count, without, reading)
+    is_told = count and (reading != "judged" or is_qrels)
+    return (scores_facts.GradesBelowZero(count, without, reading),) if is_told else ()
 
 
 def negative_grades_of(test: Ratings) -> tuple[int, int]:
@@ -387,13 +365,3 @@ def negative_grades_of(test: Ratings) -> tuple[int, int]:
         return 0, 0
     without = np.count_nonzero(test.user_counts) - np.count_nonzero(test.keep(~negative).user_counts)
     return int(negative.sum()), int(without)
-
-
-def on_unread_grades(count: int, without: int, reading: NegativeGrades) -> Iterator[str]:
-    """Yield a note on grades below 0 that are not judged, and on users with only such grades."""
-    if not count:
-        return
-    grades = f"{count_text(count, 'test grade')} below 0, read as"
-    many = "1 test user has no other grade and is" if without == 1 else f"{without:,} test users have no other and are"
-    gone = f"; {many} not measured" if without else ""
-    yield f"{grades} {'not judged' if reading == 'unjudged' else 'pooled and not judged'}{gone}"

@@ -12,9 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
-from cranfield._numbers import listed
 from cranfield._record import Step
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.tallies import RatingsTally, SystemTally, digests, in_both
 from cranfield.rankings import Run
@@ -29,31 +30,22 @@ _MANY = 0.5
 _EVEN = 0.5
 # Minimum number of users and items for conclusions about columns.
 _HANDFUL = 10
-_COPY = "the lists hold the items of the test set with their ratings, as a copy of it would"
 # Lists without a hit, where this many are expected by chance, were not made for this test set.
 _EXPECTED_HITS = 20.0
 # If a run of at least this many items equals the test set, ratings included, this is not a coincidence.
 _ENOUGH_FOR_A_COPY = 100
-# Maximum number of runs named in a warning, and of ids; and the number of ids to compare.
-_RUNS_SHOWN, _IDS_SHOWN, _IDS_COMPARED = 4, 3, 2000
+# Maximum number of ids named in a warning, and the number of ids to compare.
+_IDS_SHOWN, _IDS_COMPARED = 3, 2000
 # Maximum number of distinct values of ratings, which have steps of a half or more.
 _MOST_RATINGS = 21
 _SCORES, _RATINGS = ("score", "scores", "prediction", "predictions"), ("rating", "ratings", "stars")
 
 
-def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, strict: bool = False) -> tuple[str, ...]:
+def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, strict: bool = False) -> tuple[Fact, ...]:
     """Refuse inputs that must be mistakes, and return a warning for each that is implausible.
 
-    Only runs in memory are checked, not those that an experiment made and stored.
-
-    Parameters
-    ----------
-    judged
-        Runs joined with the test set; ``context.train`` contains the training ratings, if there are any.
-    test
-        The test set as it was read.
-    strict
-        Raise an error instead of returning a warning.
+    Only runs in memory are checked, not those that an experiment made and stored. With ``strict``, a warning is an
+    error. ``test`` is the test set as it was read; training ratings are those of the lists' context.
     """
     pairs = [(lists, lists.source) for lists in judged if isinstance(lists.source, Run)]
     _refuse_same_file([run for _, run in pairs], test)
@@ -67,32 +59,34 @@ def check_inputs(judged: Sequence[Judged], test: Ratings | None = None, *, stric
 
 def check_tallies(
     test: RatingsTally, systems: Sequence[SystemTally], train: Ratings | None, *, strict: bool
-) -> tuple[str, ...]:
+) -> tuple[Fact, ...]:
     """Check the tallies of all users: refuse what must be a mistake, and return warnings; see `check_inputs`."""
-    of_ratings = list(_on_shared(test, 0 if train is None else len(train)))
+    # Whoever says what counts of the items that users have again knows that there are some.
+    decided = any(step.action == "repeats" for step in test.history)
+    of_ratings = [] if decided else _on_shared(test, 0 if train is None else len(train))
     whole = [system for system in systems if not system.ranked.one_relevant]
+    copies = [system for system in whole if system.is_copy and system.hits >= _ENOUGH_FOR_A_COPY]
     of_runs = [
-        *((system, note) for system in whole for note in _on_ids(system, test, train)),
+        *((system, fact) for system in whole for fact in _on_ids(system, test, train)),
         *_on_swapped(systems, test),
         *_on_no_hits(whole, test, len(systems)),
-        *((system, _COPY) for system in whole if system.is_copy and system.hits >= _ENOUGH_FOR_A_COPY),
+        *((system, scores_facts.Suspicion("copy")) for system in copies),
     ]
-    names: dict[str, list[str]] = {}
-    for system, note in of_runs:
-        names.setdefault(note, []).append(system.ranked.name)
     warnings = [
         *of_ratings,
-        *(f"{'every run' if len(who) == len(systems) > 1 else listed(who)}: {note}" for note, who in names.items()),
-        *_on_seen(systems),
+        *scores_facts.OfRuns.of([(system.ranked.name, fact) for system, fact in of_runs], len(systems)),
+        *([] if decided else _on_seen(systems, test)),
         *_on_same_lists(systems),
     ]
     return accepted(warnings, strict=strict)
 
 
-def accepted(warnings: Sequence[str], *, strict: bool) -> tuple[str, ...]:
+def accepted(warnings: Sequence[Fact], *, strict: bool) -> tuple[Fact, ...]:
     """Return the warnings, or raise the first as an error if ``strict``."""
     if strict and warnings:
-        raise InputError(warnings[0], remedy="fix it, or leave --strict (strict=True) out to continue with a warning")
+        raise InputError(
+            str(warnings[0]), remedy="fix it, or leave --strict (strict=True) out to continue with a warning"
+        )
     return tuple(warnings)
 
 
@@ -134,7 +128,7 @@ def same_file(path: Path) -> InputError:
     )
 
 
-def _on_ids(system: SystemTally, test: RatingsTally, train: Ratings | None) -> Iterator[str]:
+def _on_ids(system: SystemTally, test: RatingsTally, train: Ratings | None) -> Iterator[scores_facts.OfRun]:
     """Check how many users and items of a run are in the test set; none is an error."""
     if system.met < max(system.users, 1):
         if not system.met:
@@ -144,7 +138,7 @@ def _on_ids(system: SystemTally, test: RatingsTally, train: Ratings | None) -> I
             raise _strangers(system, problem, mine, theirs, "give the run and the test set of one split")
         yield from _on_few_met("users", system.met, (system.users, test.users), system.unmet)
     if not system.ranked.n_entries:
-        yield "every list is empty, and scores 0"
+        yield scores_facts.Suspicion("empty")
         return
     items, test_items = system.items.ids, test.items.ids
     known, listed_items = in_both(items, test_items)
@@ -173,7 +167,7 @@ def _refuse_swapped_columns(system: SystemTally, mine: Vocabulary, theirs: Vocab
         )
 
 
-def _on_turned_columns(system: SystemTally, test: RatingsTally) -> Iterator[str]:
+def _on_turned_columns(system: SystemTally, test: RatingsTally) -> Iterator[scores_facts.OfRun]:
     """Warn that users and items seem to be swapped, if the ids of both overlap.
 
     There are two signs: lists have the same length far more often if users and items are swapped, or the ids of both
@@ -189,13 +183,8 @@ def _on_turned_columns(system: SystemTally, test: RatingsTally) -> Iterator[str]
     turned = min(_fit(own_users, items), _fit(own_items, users))
     even, even_if_turned = _evenness(system.lengths), _evenness(Counter(system.items.counts[0].tolist()))
     is_far_above = even_if_turned >= _EVEN and even < even_if_turned / 2
-    if not is_far_above and turned - as_read < _MANY:
-        return
-    yield (
-        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
-        "lists look like lists only if users and items are swapped; name the columns of the run (--run-user, "
-        "--run-item) or of the test set (--user, --item)"
-    )
+    if is_far_above or turned - as_read >= _MANY:
+        yield scores_facts.Suspicion("turned")
 
 
 def _share(ids: Vocabulary, others: Vocabulary) -> float:
@@ -215,34 +204,32 @@ def _evenness(lengths: Mapping[int, int]) -> float:
 
 
 def _strangers(system: SystemTally, problem: str, ids: Vocabulary, others: Vocabulary, remedy: str) -> InputError:
-    form = differing_form(ids, others)
-    if form is not None:
+    forms = differing_forms(ids, others)
+    if forms:
         remedy = "write the ids the same way in both files"
+    mine, theirs = (scores_facts.ids_text(_examples(known)) for known in (ids, others))
     return InputError(
-        f"{problem}: the run has {examples(ids)}, the test set {examples(others)}"
-        f"{'' if form is None else f'; they differ by {form}'}",
+        f"{problem}: the run has {mine}, the test set {theirs}"
+        f"{f'; they differ by {scores_facts.form_text(forms)}' if forms else ''}",
         source=_file(system.history),
         remedy=remedy,
     )
 
 
-def _on_few_met(kind: str, met: int, known: tuple[int, int], unmet: tuple[pl.Series, pl.Series]) -> Iterator[str]:
+def _on_few_met(
+    things: str, met: int, known: tuple[int, int], unmet: tuple[pl.Series, pl.Series]
+) -> Iterator[scores_facts.OfRun]:
     """Warn that few ids match, or that more would if run and test set wrote them the same way.
 
     ``known`` is the number of ids of each side, and ``unmet`` are all or some of those that the other side lacks.
     """
     mine, theirs = map(Vocabulary.of, unmet)
-    form = differing_form(mine, theirs) if min(len(mine), len(theirs)) > 1 else None
-    if form is None and met >= _FEW * min(known):
-        return
-    reason = "" if form is None else f"; these differ by {form}"
-    yield (
-        f"the test set has only {met:,} of the {known[0]:,} {kind} of the run, and {known[1]:,} in all; the others "
-        f"of the run are {examples(mine)}, those of the test set {examples(theirs)}{reason}"
-    )
+    forms = differing_forms(mine, theirs) if min(len(mine), len(theirs)) > 1 else ()
+    if forms or met < _FEW * min(known):
+        yield scores_facts.FewInCommon(things, met, *known, _examples(mine), _examples(theirs), forms)
 
 
-def _on_swapped(systems: Sequence[SystemTally], test: RatingsTally) -> Iterator[tuple[SystemTally, str]]:
+def _on_swapped(systems: Sequence[SystemTally], test: RatingsTally) -> Iterator[tuple[SystemTally, scores_facts.OfRun]]:
     """Warn that the test set contains scores of a system, and the run ratings; refuse if there are further signs."""
     if test.values is None or len(test.values) <= _MOST_RATINGS:
         return
@@ -255,10 +242,10 @@ def _on_swapped(systems: Sequence[SystemTally], test: RatingsTally) -> Iterator[
         # have few different scores, such as 10, 9, 8, ... for ten ranks. Then no two of a list are equal.
         if not named and not (are_scores and system.ranked.counts.get("tied_items")):
             continue
-        problem = "the test set and the run seem to be swapped: the test set holds scores, and this run ratings"
+        problem = scores_facts.Suspicion("swapped")
         if named or test.is_even:
             raise InputError(
-                problem,
+                str(problem),
                 source=_place(system),
                 remedy="give the held-out ratings as the test set (--test), and the lists of a system as the run",
             )
@@ -276,23 +263,20 @@ def _has_steps(values: NDArray[Any]) -> bool:
     return bool((np.remainder(values, 0.5) == 0).all())
 
 
-def _on_shared(test: RatingsTally, in_train: int) -> Iterator[str]:
+def _on_shared(test: RatingsTally, in_train: int) -> list[Fact]:
     """Warn that test and training set share ratings, or refuse them if they are the same."""
-    if not test.shared:
-        return
-    if test.shared == test.ratings == in_train:
+    if test.shared and test.shared == test.ratings == in_train:
         raise InputError(
             "the test set is the training set: they hold the same users and items",
             source=_file(test.history),
             remedy="give the held-out ratings as the test set",
         )
-    yield (
-        f"{test.shared:,} of {test.ratings:,} test ratings ({test.shared / test.ratings:.0%}) are in the training set "
-        "too: a system that was trained on it has seen them"
-    )
+    return [scores_facts.SharedRatings(test.shared, test.ratings)] if test.shared else []
 
 
-def _on_no_hits(systems: Sequence[SystemTally], test: RatingsTally, n_runs: int) -> Iterator[tuple[SystemTally, str]]:
+def _on_no_hits(
+    systems: Sequence[SystemTally], test: RatingsTally, n_runs: int
+) -> Iterator[tuple[SystemTally, scores_facts.OfRun]]:
     """Look for lists without any hit, where some are expected by chance; if no run has a hit, it is an error.
 
     If the training ratings are passed as the test set, there are no hits, since systems do not recommend what a user
@@ -301,16 +285,13 @@ def _on_no_hits(systems: Sequence[SystemTally], test: RatingsTally, n_runs: int)
     expected = [(system, _by_chance(system, test)) for system in systems if not system.hits]
     without = [(system, hits) for system, hits in expected if hits >= _EXPECTED_HITS]
     for system, hits in without:
-        problem = (
-            f"no list holds any item that its user has rated in the test set, although chance alone would find about "
-            f"{hits:,.0f}"
-        )
+        problem = scores_facts.NoHits(hits)
         if len(without) == n_runs:
             remedy = (
                 "this happens if the training ratings are given as the test set, or as the run; give the held-out "
                 "ratings as the test set (--test), and the lists of a system as the run"
             )
-            raise InputError(problem, source=_place(system), remedy=remedy)
+            raise InputError(str(problem), source=_place(system), remedy=remedy)
         yield system, problem
 
 
@@ -324,69 +305,50 @@ def _by_chance(system: SystemTally, test: RatingsTally) -> float:
     return float(system.items.counts[1, known] @ test.items.counts[0, codes[known]]) / max(test.lists, 1)
 
 
-def _on_seen(systems: Sequence[SystemTally]) -> Iterator[str]:
+def _on_seen(systems: Sequence[SystemTally], test: RatingsTally) -> list[Fact]:
     """Warn that lists contain items that their user rated in training."""
-    seen = [
-        f"{system.seen:,} of {system.ranked.n_entries:,} items of {system.ranked.name} "
-        f"({system.seen / system.ranked.n_entries:.0%})"
-        for system in systems
-        if system.seen
-    ]
-    if seen:
-        more = [f"those of {len(seen) - _RUNS_SHOWN} more runs"] if len(seen) > _RUNS_SHOWN else []
-        yield (
-            f"lists hold items from their user's training ratings, which take up places and are hardly ever in the "
-            f"test set: {listed([*seen[:_RUNS_SHOWN], *more])}"
-        )
+    seen = [(system.ranked.name, system.seen, system.ranked.n_entries) for system in systems if system.seen]
+    return [scores_facts.SeenItems(tuple(seen), test.shared / max(test.ratings, 1))] if seen else []
 
 
-def _on_same_lists(systems: Sequence[SystemTally]) -> Iterator[str]:
+def _on_same_lists(systems: Sequence[SystemTally]) -> list[Fact]:
     """Warn about runs with the same lists under different names."""
     names: dict[int, list[str]] = {}
     for system in systems:
         names.setdefault(system.digest, []).append(system.ranked.name)
-    for alike in names.values():
-        if len(alike) > 1:
-            yield f"{listed(alike)} hold the same lists, as if one file were given under several names"
+    return [scores_facts.SameLists(tuple(alike)) for alike in names.values() if len(alike) > 1]
 
 
 _FORMS: Mapping[str, Callable[[pl.Series], pl.Series]] = {
-    "Unicode normalisation (é as one character or as two: write both in the form NFC)": lambda ids: ids.str.normalize(),
+    "Unicode normalisation": lambda ids: ids.str.normalize(),
     "surrounding spaces": lambda ids: ids.str.strip_chars(),
     "upper and lower case": lambda ids: ids.str.to_lowercase(),
-    "a prefix (user_7 against 7)": lambda ids: ids.str.replace(r"^[^0-9]+", ""),
-    "a decimal part (1.0 against 1)": lambda ids: ids.str.replace(r"\.0+$", ""),
-    "leading zeros (007 against 7)": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
+    "a prefix": lambda ids: ids.str.replace(r"^[^0-9]+", ""),
+    "a decimal part": lambda ids: ids.str.replace(r"\.0+$", ""),
+    "leading zeros": lambda ids: ids.str.replace(r"^0+([0-9])", "$1"),
 }
 """Ways in which ids may differ, and functions that normalise them; each is tried alone, then all in sequence."""
 
 
-def differing_form(own: Vocabulary, others: Vocabulary, share: float = 0.5) -> str | None:
-    """Return a description of how the same ids are written in two vocabularies; None if they are not the same ids.
+def differing_forms(own: Vocabulary, others: Vocabulary) -> tuple[str, ...]:
+    """Return how the same ids are written differently in two vocabularies; empty if they are not the same ids.
 
-    They are the same if normalising matches more of them, and at least this ``share`` of the smaller vocabulary.
-
-    Examples
-    --------
-    >>> differing_form(Vocabulary.of(["007", "008"]), Vocabulary.of([7, 8, 9]))
-    'leading zeros (007 against 7)'
-    >>> differing_form(Vocabulary.of(["ann", "bob"]), Vocabulary.of([7, 8, 9])) is None
-    True
+    They are the same if normalising matches more of them, and at least half of the smaller vocabulary.
     """
     if own.dtype.is_integer() and others.dtype.is_integer():
-        return None
+        return ()
     mine, theirs = sorted((own.text, others.text), key=len)
     mine = mine.head(_IDS_COMPARED)
-    wanted = max(share * len(mine), _common(mine, theirs) + 1)
+    wanted = max(len(mine) / 2, _common(mine, theirs) + 1)
     for name, alike in _FORMS.items():
         if _changes(alike, mine, theirs) and _common(alike(mine), alike(theirs)) >= wanted:
-            return name
+            return (name,)
     changing = []
     for name, alike in _FORMS.items():
         if _changes(alike, mine, theirs):
-            changing.append(name.partition(" (")[0])
+            changing.append(name)
             mine, theirs = alike(mine), alike(theirs)
-    return listed(changing) if len(changing) > 1 and _common(mine, theirs) >= wanted else None
+    return tuple(changing) if len(changing) > 1 and _common(mine, theirs) >= wanted else ()
 
 
 def _changes(alike: Callable[[pl.Series], pl.Series], mine: pl.Series, theirs: pl.Series) -> bool:
@@ -394,15 +356,8 @@ def _changes(alike: Callable[[pl.Series], pl.Series], mine: pl.Series, theirs: p
     return not all(alike(ids).equals(ids) for ids in (mine.head(_IDS_COMPARED), theirs.head(_IDS_COMPARED)))
 
 
-def examples(ids: Vocabulary) -> str:
-    """Return the first ids of a vocabulary, as text for messages.
-
-    Examples
-    --------
-    >>> examples(Vocabulary.of(["a ", "b"])), examples(Vocabulary.of([3, 1, 2, 4]))
-    ("'a ' and 'b'", '1, 2 and 3')
-    """
-    return listed([repr(example) for example in ids.all.head(_IDS_SHOWN)])
+def _examples(ids: Vocabulary) -> tuple[scores_facts.Id, ...]:
+    return tuple(ids.all.head(_IDS_SHOWN))
 
 
 def _common(mine: pl.Series, theirs: pl.Series) -> int:

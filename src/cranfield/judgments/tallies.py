@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield._record import Step
 from cranfield.data import Ratings
-from cranfield.judgments.context import Ranked, sum_of_counts
+from cranfield.judgments.context import RunFacts, sum_of_counts
 from cranfield.judgments.joining import count_hits
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.judging import as_judgments
@@ -32,16 +32,7 @@ _SAMPLE = 10_000
 
 @dataclass(frozen=True, eq=False)
 class IdCounts:
-    """Some counts of each id, as rows × ids.
-
-    Examples
-    --------
-    >>> x, y = (IdCounts(Vocabulary.of(ids), np.array([[1, 2]])) for ids in (["a", "b"], ["b", "c"]))
-    >>> (x + y).ids.all.to_list(), (x + y).counts.tolist()
-    (['a', 'b', 'c'], [[1, 3, 2]])
-    >>> (x + x).counts.tolist()
-    [[2, 4]]
-    """
+    """Some counts of each id, as rows × ids."""
 
     ids: Vocabulary
     counts: NDArray[np.int64]
@@ -59,38 +50,20 @@ class IdCounts:
 
 @dataclass(frozen=True, eq=False)
 class RatingsTally:
-    """Counts of the test ratings of some users.
+    """Counts of the test ratings of some users."""
 
-    Parameters
-    ----------
-    lists, ratings, users, without_relevant
-        The numbers of measured users, of ratings, of users with any rating, and of users without a relevant one.
-    user_ids
-        These users; None if there are too many of them to keep.
-    items
-        How often each item is judged.
-    negative, unread
-        The number of grades below 0, and of users with only such grades.
-    shared
-        The number of ratings that are also in the training set.
-    values, is_even
-        The distinct values of some ratings, and whether all users have the same number of ratings, which is above 1.
-    history
-        How they were read.
-    """
-
-    lists: int
+    lists: int  # the number of measured users
     ratings: int
-    users: int
-    without_relevant: int
-    user_ids: Vocabulary | None
-    items: IdCounts
-    negative: int = 0
-    unread: int = 0
-    shared: int = 0
-    values: NDArray[Any] | None = None
-    is_even: bool = False
-    history: tuple[Step, ...] = ()
+    users: int  # with any rating
+    without_relevant: int  # users
+    user_ids: Vocabulary | None  # these users; None if there are too many of them to keep
+    items: IdCounts  # how often each item is judged
+    negative: int = 0  # grades below 0
+    unread: int = 0  # users with only such grades
+    shared: int = 0  # the number of ratings that are also in the training set
+    values: NDArray[Any] | None = None  # the distinct values of some ratings
+    is_even: bool = False  # whether all users have the same number of ratings, which is above 1
+    history: tuple[Step, ...] = ()  # how they were read
 
     @classmethod
     def of(
@@ -134,60 +107,29 @@ class RatingsTally:
 
 @dataclass(frozen=True, eq=False)
 class SystemTally:
-    """Counts of the lists of a system for some users.
+    """Counts of the lists of a system for some users."""
 
-    Parameters
-    ----------
-    ranked, history
-        The facts about its run, and how it was read.
-    counts
-        Counts from joining its lists with the test ratings.
-    users, met
-        The number of users with lists, and how many of these have test ratings.
-    user_ids
-        The users with lists; None if there are too many of them to keep.
-    unmet
-        Some users with lists but without test ratings, and some with test ratings but without lists.
-    items
-        How often each item is in its lists; in those of users with test ratings; and in the latter down to each
-        cut-off.
-    places
-        The number of places of the lists of users with test ratings, and of these down to each cut-off.
-    lengths
-        The number of lists of each length, from 0.
-    hits
-        The number of judged items in its lists.
-    seen
-        The number of items that the list's own user rated in training; not of lists that were made here.
-    is_copy
-        Whether the lists are the test ratings themselves.
-    digest
-        A hash that is the same for two systems if their lists are.
-    values
-        The distinct values of some scores; None if it has none of its own.
-    rated_scores
-        The scores of some rated items, if they are used as predicted ratings; otherwise None.
-    sums
-        The sums of metrics of the whole system.
-    """
-
-    ranked: Ranked
+    ranked: RunFacts  # the facts about its run
     history: tuple[Step, ...]
-    counts: Mapping[str, int]
-    users: int
-    met: int
-    user_ids: Vocabulary | None
+    counts: Mapping[str, int]  # counts from joining its lists with the test ratings
+    users: int  # with lists
+    met: int  # how many of these have test ratings
+    user_ids: Vocabulary | None  # the users with lists; None if there are too many of them to keep
+    # Some users with lists but without test ratings, and some with test ratings but without lists.
     unmet: tuple[pl.Series, pl.Series]
+    # How often each item is in its lists; in those of users with test ratings; in the latter down to each cut-off.
     items: IdCounts
+    # The number of places of the lists of users with test ratings, and of these down to each cut-off.
     places: NDArray[np.int64]
-    lengths: Counter[int]
-    hits: int
-    seen: int
-    is_copy: bool
-    digest: int
-    values: NDArray[Any] | None
+    lengths: Counter[int]  # the number of lists of each length, from 0
+    hits: int  # the number of judged items in its lists
+    seen: int  # the number of items that the list's own user rated in training; not of lists that were made here
+    is_copy: bool  # whether the lists are the test ratings themselves
+    digest: int  # a hash that is the same for two systems if their lists are
+    values: NDArray[Any] | None  # the distinct values of some scores; None if it has none of its own
+    # The scores of some rated items, if they are used as predicted ratings; otherwise None.
     rated_scores: NDArray[np.float64] | None
-    sums: tuple[Any, ...] = ()
+    sums: tuple[Any, ...] = ()  # the sums of metrics of the whole system
 
     @classmethod
     def of(
@@ -208,7 +150,7 @@ class SystemTally:
         """
         known, served = in_both(run.user_ids, test)
         unmet = run.user_ids.all.filter(pl.Series(~known)), test.all.filter(pl.Series(~served))
-        ranked = Ranked.of(run) if judged is None or judged.ranked is None else judged.ranked
+        ranked = RunFacts.of(run) if judged is None or judged.ranked is None else judged.ranked
         return cls(
             ranked=replace(ranked, unknown_items=()),
             history=run.history,

@@ -1,25 +1,17 @@
 """Measuring: judged lists, metrics, averages and coverage (decisions C2, C3 and C4)."""
 
 from cranfield.measures.averages import Average, over_groups, read_column
-from cranfield.measures.averages_frame import Crossed
+from cranfield.measures.averages_frame import LEVEL, Crossed
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions, Undefined
 from cranfield.measures.by_truth import TrueValues, true_values
-from cranfield.measures.engines import (
-    Engine,
-    is_large,
-    judged_and_measured,
-    measure_tables,
-    opened_run,
-    opened_test,
-)
+from cranfield.measures.engines import Engine, is_large, judged_and_measured, opened_run, opened_test
 from cranfield.measures.joining import join_folds
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, measure, measure_judged
-from cranfield.measures.notes import Outside, catalogue_warnings
+from cranfield.measures.notes import catalogue_warnings
 from cranfield.measures.other_tools import compare_tools, dialects_table
 from cranfield.measures.predicted_ratings import PredictedRatings, examine_for, examine_predictions
 from cranfield.measures.risks import risk, standardise
 from cranfield.measures.scores import Scores
-from cranfield.measures.scores_table import LEVEL
 from cranfield.measures.segmenting import Segmenting, file_and_column, group_of_items
 from cranfield.measures.segments import Segments, by_popularity, measure_segments
 
@@ -34,7 +26,6 @@ __all__ = [
     "Engine",
     "Kind",
     "Measuring",
-    "Outside",
     "PredictedRatings",
     "Scores",
     "Segmenting",
@@ -55,7 +46,6 @@ __all__ = [
     "measure",
     "measure_judged",
     "measure_segments",
-    "measure_tables",
     "opened_run",
     "opened_test",
     "over_groups",

@@ -29,41 +29,21 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Average:
-    """A kind of average.
+    """A kind of average."""
 
-    Parameters
-    ----------
-    spelling
-        Its name with parameters, as in ``geometric(form=adjusted, epsilon=0.01)``.
-    value
-        The average of values under weights, taken along the last axis.
-    interval
-        The interval of that average at a level of confidence.
-    method
-        The method of the interval, in words.
-    weights
-        Which weights it uses: None, ``"judged"``, ``"relevant"``, ``"train"``, or ``"FILE:COLUMN"``.
-    of_all
-        For an average that depends on all systems: a function that transforms their scores, under an `Averaging`,
-        before each system is averaged.
-    """
-
-    spelling: Spelling
-    value: Callable[[Values, Values], Any]
-    interval: Callable[[Values, Values, float], Interval]
-    method: str
+    spelling: Spelling  # its name with parameters, as in ``geometric(form=adjusted, epsilon=0.01)``
+    value: Callable[[Values, Values], Any]  # the average of values under weights, taken along the last axis
+    interval: Callable[[Values, Values, float], Interval]  # the interval of that average at a level of confidence
+    method: str  # the method of the interval, in words
+    # Which weights it uses: None, ``"judged"``, ``"relevant"``, ``"train"``, or ``"FILE:COLUMN"``.
     weights: str | None = None
+    # For an average that depends on all systems: a function that transforms their scores, under an `Averaging`,
+    # before each system is averaged.
     of_all: Callable[[Any, Any], Any] | None = None
 
     @classmethod
     def of(cls, spelling: str | Average) -> Average:
-        """Parse the spelling of an average.
-
-        Examples
-        --------
-        >>> Average.of("geometric")(np.array([1.0, 0.25]))
-        0.5
-        """
+        """Parse the spelling of an average."""
         if isinstance(spelling, Average):
             return spelling
         average: Average = AVERAGES.call(spelling, parse(spelling))
@@ -89,13 +69,7 @@ class Average:
         return float(self.value(values, np.ones(len(values)) if weights is None else weights))
 
     def of_rows(self, rows: Values, weights: Values | None = None) -> Values:
-        """Return the average of each row, much faster than row by row.
-
-        Examples
-        --------
-        >>> Average.of("median").of_rows(np.array([[1.0, 2.0, 6.0], [0.0, 0.0, 1.0]])).tolist()
-        [2.0, 0.0]
-        """
+        """Return the average of each row, much faster than row by row."""
         if rows.shape[1] == 0:
             return np.full(len(rows), np.nan)
         averages: Values = self.value(rows, np.ones(rows.shape[1]) if weights is None else weights)
@@ -214,11 +188,7 @@ def _weighted(spelling: Spelling, by: str = "judged") -> Average:
         return _student(residuals - residuals.mean() + middle, level)
 
     return Average(
-        spelling,
-        _value_in_reach(value),
-        _interval_in_reach(interval),
-        "Student's t, linearised ratio",
-        weights=by,
+        spelling, _value_in_reach(value), _interval_in_reach(interval), "Student's t, linearised ratio", weights=by
     )
 
 
@@ -291,25 +261,13 @@ def _trimmed(spelling: Spelling, share: Annotated[float, Limits(low=0, below=0.5
 
 
 class Counted(NamedTuple):
-    """The values that an average includes.
+    """The values that an average includes."""
 
-    Parameters
-    ----------
-    kind
-        The average that is taken of the values.
-    values, weights
-        Of lists or users; None if all weigh the same.
-    missing
-        The number of lists for which the metric is undefined.
-    users
-        The user of each list that counts.
-    """
-
-    kind: Average
-    values: Values
-    weights: Values | None
-    missing: int
-    users: NDArray[np.int32]
+    kind: Average  # the average that is taken of the values
+    values: Values  # of lists or users
+    weights: Values | None  # None if all weigh the same
+    missing: int  # the number of lists for which the metric is undefined
+    users: NDArray[np.int32]  # the user of each list that counts
 
     @property
     def units(self) -> NDArray[np.int32]:
@@ -340,24 +298,8 @@ def over_groups(
     With x_uk the mean of the lists of user u in group k and n_k the users of the group, the mean over the m groups of
     the mean within each is Σ_u w_u x_u / Σ_u w_u with w_u = Σ_k 1/n_k and x_u = Σ_k (x_uk / n_k) / w_u, where k runs
     over the groups in which the user has a list. Users who have lists in every group weigh the same, and x_u is the
-    mean over groups. With weights, w_uk / Σ_u w_uk replaces 1/n_k.
-
-    Parameters
-    ----------
-    values
-        Rows × lists.
-    groups, weights
-        Of each list.
-    users
-        The user of each list; without them, every list is a separate unit.
-
-    Examples
-    --------
-    Three lists in group 0 and one in group 1: the mean over the two groups is (0.2 + 0.8) / 2.
-
-    >>> values, weights = over_groups(np.array([[0.1, 0.2, 0.3, 0.8]]), np.array([0, 0, 0, 1]), None, None)
-    >>> round(float((weights * values).sum() / weights.sum()), 12)
-    0.5
+    mean over groups. With weights, w_uk / Σ_u w_uk replaces 1/n_k. The values are rows × lists; without users, every
+    list is a separate unit.
     """
     lists = np.arange(values.shape[1]) if users is None else users
     _, unit = np.unique(lists, return_inverse=True)

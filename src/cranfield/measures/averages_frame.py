@@ -1,35 +1,35 @@
-"""Averages of scores as a frame with intervals and coverage, and the error over users crossed with repetitions."""
+"""Averages of scores as a frame and as a table for people, and the error over users crossed with repetitions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._numbers import all_systems, count_text, number_text, percent_text
 from cranfield._streams import MOST_BLOCKS
+from cranfield._table import Cell, Table, places
+from cranfield.facts import sentences
+from cranfield.measures.averages import Values
 from cranfield.measures.averaging import Averaging
-from cranfield.measures.scores import Scores
-from cranfield.metrics import possible_values, power_for
+from cranfield.metrics import averaging_phrases, deepest, legend, power_for, properties_of
+
+if TYPE_CHECKING:
+    from cranfield.measures.scores import Scores
+
+LEVEL = 0.95
+"""Default confidence level of the intervals that are shown."""
 
 _SCHEMA: Mapping[str, Any] = {
-    "system": pl.String,
-    "metric": pl.String,
-    "mean": pl.Float64,
-    "lower": pl.Float64,
-    "upper": pl.Float64,
-    "average": pl.String,
-    "interval": pl.String,
-    "lists": pl.Int64,
-    "undefined": pl.Int64,
-    "coverage": pl.Float64,
-    "filled": pl.Float64,
-    "item_coverage": pl.Float64,
-    "unjudged": pl.Float64,
-    "spread": pl.Float64,
+    **dict.fromkeys(("system", "metric"), pl.String),
+    **dict.fromkeys(("mean", "lower", "upper"), pl.Float64),
+    **dict.fromkeys(("average", "interval"), pl.String),
+    **dict.fromkeys(("lists", "undefined"), pl.Int64),
+    **dict.fromkeys(("coverage", "filled", "item_coverage", "unjudged", "spread"), pl.Float64),
 }
 
 
@@ -97,7 +97,7 @@ def _possible(ends: tuple[float, float], values: NDArray[np.float64], metric: st
 
     An average is always there, so the interval holds at the same level. With few users most of it may be outside.
     """
-    low, high = possible_values(metric)
+    low, high = properties_of(metric).between
     lower = max(ends[0], low) if values.min(initial=np.inf) >= low else ends[0]
     return lower, min(ends[1], high) if values.max(initial=-np.inf) <= high else ends[1]
 
@@ -133,7 +133,134 @@ def _bounds(scores: Scores, s: int, m: int, averaging: Averaging) -> dict[str, f
     return {"least": least, "most": most}
 
 
-Values = NDArray[np.float64]
+_Form = Callable[[float, float, float, int], str]
+"""Returns the text of a number and its two ends."""
+
+
+def averages_table(
+    scores: Scores,
+    averaging: Averaging,
+    *,
+    digits: int,
+    services: bool,
+    level: float | None,
+    interval: Literal["analytic", "bootstrap"],
+    seed: int,
+) -> Table:
+    """Return the averages of scores as a table; see `Scores.table`."""
+    means = scores.average(averaging)
+    kinds: dict[tuple[str, str], tuple[bool, _Form]] = {
+        ("lower", "upper"): (level is not None, _interval),
+        ("least", "most"): (scores.bounds is not None, _span),
+        ("mean", "spread"): (scores.repetitions is not None, _deviation),
+    }
+    pairs = [(*names, form) for names, (is_shown, form) in kinds.items() if is_shown]
+    ends = pl.DataFrame()
+    if pairs:
+        ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
+    lowest_first = averaging.taken_of(scores).lower_is_better
+    header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
+    for name, shares in _services(scores, services).items():
+        header.append(name)
+        for s, served in enumerate(shares):
+            cells[s].append(Cell(percent_text(served)))
+    caption = _caption(scores, averaging)
+    if level is not None:
+        shown = ends.filter(pl.col("lower").is_not_nan())  # neither NaN nor null
+        methods = list(dict.fromkeys(shown["interval"].drop_nulls()))
+        caption += f"; interval: {', '.join(methods) or 'none'}"
+    notes = [*sentences((*scores.notes, *scores.on_left_out(averaging))), legend(header)]
+    return Table(header, _best_first(cells, means, lowest_first), caption, [*filter(None, notes)])
+
+
+def _cells(
+    scores: Scores,
+    means: NDArray[np.float64],
+    lowest_first: Sequence[bool],
+    ends: pl.DataFrame,
+    pairs: Sequence[tuple[str, str, _Form]],
+    digits: int,
+) -> list[list[Cell]]:
+    """Return the name and the averages of each system, the best of each metric marked."""
+    cells = [[Cell(name)] for name in scores.systems]
+    for m, lower in enumerate(lowest_first):
+        several = len(scores.systems) > 1 and not properties_of(scores.metrics[m]).describes
+        for s, place in enumerate(places(means[:, m], lower, digits)):
+            text = number_text(means[s, m], digits)
+            for low, high, form in pairs:
+                below, above = ends.select(low, high).row(s * len(scores.metrics) + m)
+                if None not in (below, above) and not np.isnan([below, above]).any():
+                    text += " " + form(means[s, m], below, above, digits)
+            cells[s].append(Cell(text, best=several and place == 0, second=several and place == 1))
+    return cells
+
+
+def _services(scores: Scores, all_of_them: bool) -> dict[str, NDArray[np.float64]]:
+    """Return the shares next to the averages, by the names of their columns."""
+    shares = {"users": scores.user_coverage}
+    if not scores.metrics:
+        return shares
+    metric, depth = deepest(scores.metrics)
+    place = scores.metrics.index(metric)
+    if all_of_them and scores.filled is not None:
+        shares[f"places{depth}"] = scores.filled[:, place]
+    if all_of_them and scores.item_coverage is not None:
+        shares[f"items in {scores.catalogue}"] = scores.item_coverage
+    if scores.unjudged is not None:
+        shares[f"unjudged{depth}"] = scores.unjudged[:, place]
+    if scores.nonexistent is not None:
+        shares[f"nonexistent{depth}"] = scores.nonexistent[:, place]
+    return shares
+
+
+def _caption(scores: Scores, averaging: Averaging) -> str:
+    settings = scores.step.settings
+    parts = [
+        scores.whom,
+        f"{settings.get('lists', 'full')} lists",
+        *([] if scores.relevance is None else [str(scores.relevance)]),
+        *_averaged(scores, averaging),
+        *([] if scores.repetitions is None else ["sd: the standard deviation between repetitions"]),
+        *([] if scores.bounds is None else ["in brackets: all unjudged items irrelevant, or all relevant"]),
+    ]
+    return "; ".join(parts)
+
+
+def _averaged(scores: Scores, averaging: Averaging) -> list[str]:
+    """Return how lists are averaged, in clauses."""
+    decided = {"average": averaging.average, "coverage": averaging.coverage, "undefined": averaging.undefined}
+    average, coverage, undefined = averaging_phrases(decided, scores.metrics, scores.left_out_by(averaging))
+    if averaging.coverage == "reduced" and len(scores.systems) > 1:
+        served, every = scores.n_served_users, scores.n_users
+        users = f"{served:,} of {every:,} users" if served < every else count_text(every, "user")
+        coverage = f"over the {users} that {all_systems(len(scores.systems))} serve"
+    groups = [] if averaging.groups == "pooled" else [f"groups: {averaging.groups}"]
+    return [average, *groups, coverage, undefined]
+
+
+def _best_first(
+    rows: list[list[Cell]], means: NDArray[np.float64], lower_is_better: Sequence[bool]
+) -> list[list[Cell]]:
+    """Return the rows of the systems in the order of the first metric; those without an average are last."""
+    if not lower_is_better:
+        return rows
+    return [rows[s] for s in np.argsort(means[:, 0] * (1 if lower_is_better[0] else -1), kind="stable")]
+
+
+def _interval(mean: float, lower: float, upper: float, digits: int) -> str:
+    """Return an interval as text: its half width if the mean is in the middle, otherwise its ends."""
+    if f"{mean - lower:.{digits}f}" == f"{upper - mean:.{digits}f}":
+        return f"±{number_text(mean - lower, digits)}"
+    return f"[{number_text(lower, digits)}, {number_text(upper, digits)}]"
+
+
+def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
+    return f"(sd {number_text(deviation, digits)})"
+
+
+def _span(_: float, least: float, most: float, digits: int) -> str:
+    return f"({number_text(least, digits)}–{number_text(most, digits)})"
+
 
 # Eigenvalues below this share of the largest are 0.
 _ZERO = 1e-9
@@ -141,24 +268,12 @@ _ZERO = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """The errors of averages over users and repetitions, one per row.
+    """The errors of averages over users and repetitions, one per row."""
 
-    Parameters
-    ----------
-    error
-        The standard error of the average, including the spread between repetitions.
-    degrees
-        Its degrees of freedom (Satterthwaite).
-    spread
-        The standard deviation of the averages between repetitions.
-    users_error
-        The standard error over users alone, as if another split or seed would change nothing.
-    """
-
-    error: Values
-    degrees: Values
-    spread: Values
-    users_error: Values
+    error: Values  # the standard error of the average, including the spread between repetitions
+    degrees: Values  # its degrees of freedom (Satterthwaite)
+    spread: Values  # the standard deviation of the averages between repetitions
+    users_error: Values  # the standard error over users alone, as if another split or seed would change nothing
 
     @classmethod
     def of(cls, cells: Values) -> Crossed:
@@ -172,19 +287,7 @@ class Crossed:
         V_E²/ν_E), and lie between those of repetitions and those of users (Searle, Casella and McCulloch, Variance
         Components, 1992, chapter 4). The error is never below the one over users alone. Users may be missing in some
         repetitions: the effects of repetitions are then those of least squares, and V_E has the mean of 1/m_u in place
-        of 1/m.
-
-        Parameters
-        ----------
-        cells
-            Rows × users × repetitions, NaN if a user has no value; users without any are left out.
-
-        Examples
-        --------
-        >>> cells = np.array([[[0.1, 0.3], [0.2, 0.4], [0.3, 0.5]]])
-        >>> found = Crossed.of(cells)
-        >>> found.error.round(3).tolist(), found.spread.round(3).tolist()
-        ([0.115], [0.141])
+        of 1/m. The cells are rows × users × repetitions, NaN if a user has no value; users without any are left out.
         """
         power = power_for(cells)
         cells = np.ldexp(cells, -power)
@@ -215,13 +318,7 @@ class Crossed:
 
     @staticmethod
     def cells(values: Values, users: NDArray[Any], repetitions: NDArray[Any]) -> Values:
-        """Return rows × users × repetitions: the means of the values of lists without NaN; NaN if there is no list.
-
-        Examples
-        --------
-        >>> Crossed.cells(np.array([[0.2, 0.4, 0.6]]), np.array([7, 7, 9]), np.array([0, 1, 1])).tolist()
-        [[[0.2, 0.4], [nan, 0.6]]]
-        """
+        """Return rows × users × repetitions: the means of the values of lists without NaN; NaN if there is no list."""
         _, user = np.unique(users, return_inverse=True)
         n, m = int(user.max(initial=-1)) + 1, int(repetitions.max(initial=-1)) + 1
         place, counted = user * m + repetitions, ~np.isnan(values)

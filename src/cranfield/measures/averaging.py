@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, unless
+from cranfield._decisions import DecisionGroup, checked_field, decision, unless
 from cranfield._errors import SettingError
 from cranfield.measures.averages import Average
 from cranfield.metrics import average_phrase
@@ -26,30 +26,8 @@ def _average(_: str, value: Any) -> str | Average:
 
 
 @dataclass(frozen=True)
-class Averaging(Decided):
+class Averaging(DecisionGroup):
     """How lists are averaged: the kind of average, which lists count, and how undefined values count.
-
-    Parameters
-    ----------
-    undefined
-        How a list counts if the metric is undefined for it: ``zero``, as in trec_eval, or ``leave out``. If 0 is a
-        meaningful value (errors, correlations, shares, novelty), it is always left out.
-    average
-        ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``weighted(by=train)``,
-        ``weighted(by=users.csv:spend)``, ``median``, ``geometric(form=trec_eval)``,
-        ``geometric(form=adjusted, epsilon=0.01)`` or ``trimmed(share=0.1)``; of all systems at once
-        ``standardised(form=normal)``, ``urisk(baseline=NAME, alpha=1)``, ``trisk(baseline=NAME, alpha=1)`` or
-        ``georisk(alpha=1)``.
-    groups
-        ``pooled``: all lists are averaged together. ``equal``: the lists of each group are averaged, and then the
-        groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
-        out, and so are groups without a list.
-    coverage
-        ``full``: a user without a list scores like an empty list, 0. ``reduced``: only users that every system serves
-        are averaged. For one system, full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
-    by
-        Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
-        user's lists are averaged within each group.
 
     Examples
     --------
@@ -57,6 +35,8 @@ class Averaging(Decided):
     {'undefined': 'zero', 'average': 'mean', 'groups': 'pooled', 'coverage': 'reduced', 'by': 'user'}
     """
 
+    # How a list counts if the metric is undefined for it: ``zero``, as in trec_eval, or ``leave out``. If 0 is a
+    # meaningful value (errors, correlations, shares, novelty), it is always left out.
     undefined: Any = decision(
         "C2",
         "zero",
@@ -64,6 +44,10 @@ class Averaging(Decided):
         choices=("zero", "leave out"),
         phrase=unless("zero", "undefined values left out"),
     )
+    # ``mean``, ``weighted(by=judged)``, ``weighted(by=relevant)``, ``weighted(by=train)``,
+    # ``weighted(by=users.csv:spend)``, ``median``, ``geometric(form=trec_eval)``, ``geometric(form=adjusted,
+    # epsilon=0.01)`` or ``trimmed(share=0.1)``; of all systems at once ``standardised(form=normal)``,
+    # ``urisk(baseline=NAME, alpha=1)``, ``trisk(baseline=NAME, alpha=1)`` or ``georisk(alpha=1)``.
     average: Any = decision(
         "C3",
         "mean",
@@ -72,10 +56,15 @@ class Averaging(Decided):
         check=_average,
         phrase=average_phrase,
     )
+    # ``pooled``: all lists are averaged together. ``equal``: the lists of each group are averaged, and then the
+    # groups, as in P1R: (1/m) Σ_k mean of group k (Bellogín et al. 2017, section 6.1). Lists without a group are left
+    # out, and so are groups without a list.
     groups: Any = decision(
         "C3", "pooled", "how to average lists in groups: all together, or each group first and then the groups",
         choices=("pooled", "equal"), phrase=unless("pooled", "{} groups"),
     )  # fmt: skip
+    # ``full``: a user without a list scores like an empty list, 0. ``reduced``: only users that every system serves
+    # are averaged. For one system, full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
     coverage: Any = decision(
         "C4",
         "full",
@@ -83,7 +72,9 @@ class Averaging(Decided):
         choices=("full", "reduced"),
         phrase=unless("full", "only users that every system serves"),
     )
-    by: Any = borrowed("user", partial(check.one_of, choices=("list", "user")))
+    # Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
+    # user's lists are averaged within each group.
+    by: Any = checked_field("user", partial(check.one_of, choices=("list", "user")))
 
     def _check_together(self) -> None:
         if self.groups == "equal" and not self.kind.is_of_groups:
@@ -107,24 +98,12 @@ class Averaging(Decided):
         return taken
 
     def with_kind(self) -> Averaging:
-        """Return the same decisions with the kind of average in place of its spelling, so that it is parsed only once.
-
-        Examples
-        --------
-        >>> Averaging(average="median").with_kind().average.method
-        'exact order statistics'
-        """
+        """Return the same decisions with the kind of average in place of its spelling, which is then parsed once."""
         return self.with_(average=self.kind)
 
     @classmethod
     def of(cls, average: str | Average | Averaging, **others: Any) -> Averaging:
-        """Return the decisions from a kind of average and the other options, or an existing `Averaging`.
-
-        Examples
-        --------
-        >>> Averaging.of("median", by="user").kind.method
-        'exact order statistics'
-        """
+        """Return the decisions from a kind of average and the other options, or an existing `Averaging`."""
         if not isinstance(average, Averaging):
             return cls(average=average, **others)
         contradicted = {name: value for name, value in others.items() if value != getattr(cls(), name)}

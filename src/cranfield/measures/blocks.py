@@ -16,56 +16,44 @@ from numpy.typing import NDArray
 from cranfield._files import TEMPORARY
 from cranfield._record import Step
 from cranfield.data import Ratings, Relevance
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import (
     Context,
     Judged,
     JudgedTable,
     Judgments,
     NegativeGrades,
-    Ranked,
     RatingsTally,
+    RunFacts,
     SystemTally,
     check_tallies,
     digests,
     judged_by,
     nothing_judged,
-    on_unread_grades,
     without_runs,
 )
 from cranfield.measures.joining import check_owners, users_of
-from cranfield.measures.measuring import Measuring, Services, facts_of_runs, measure_judged
-from cranfield.measures.notes import Graded, notes_on, notes_on_whom, with_outside
+from cranfield.measures.measuring import Measuring, Services, measure_judged
+from cranfield.measures.notes import with_outside, with_runs
 from cranfield.measures.scores import Scores
-from cranfield.metrics import Metric, check_scores, levels_note
+from cranfield.metrics import Metric, check_scores, levels_of
 from cranfield.rankings import Run
 from cranfield.tables import UNKNOWN, Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """What is measured on every block of users, and the facts about the whole that each block needs.
+    """What is measured on every block of users, and the facts about the whole that each block needs."""
 
-    Parameters
-    ----------
-    measuring
-        The metrics and the kind of lists.
-    relevance
-        What is relevant in the whole test set.
-    context
-        The training ratings, the similarity, and the items that can be recommended if there is a catalogue.
-    negative_grades, bounds, strict
-        As for `measure`.
-    keeps_judged
-        Whether the judged lists are kept as well, without the items that are not judged.
-    """
-
-    measuring: Measuring
-    relevance: Relevance
+    measuring: Measuring  # the metrics and the kind of lists
+    relevance: Relevance  # what is relevant in the whole test set
+    # The training ratings, the similarity, and the items that can be recommended if there is a catalogue.
     context: Context
-    negative_grades: NegativeGrades = "judged"
+    negative_grades: NegativeGrades = "judged"  # this and the next two are those of `measure`
     bounds: bool = False
     strict: bool = False
-    keeps_judged: bool = False
+    keeps_judged: bool = False  # whether the judged lists are kept as well, without the items that are not judged
 
     @property
     def whole(self) -> list[Metric]:
@@ -80,23 +68,12 @@ class BlockPlan:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Counts for some of the users; the tallies of disjoint blocks add up to that of all users.
+    """Counts for some of the users; the tallies of disjoint blocks add up to that of all users."""
 
-    Parameters
-    ----------
-    test
-        The counts of their test ratings.
-    systems
-        The counts of the lists of each system.
-    services, facts
-        The number of items in their lists, and everything about their scores except the values; None if nobody is
-        judged.
-    """
-
-    test: RatingsTally
-    systems: tuple[SystemTally, ...]
-    services: Services | None
-    facts: Scores | None
+    test: RatingsTally  # the counts of their test ratings
+    systems: tuple[SystemTally, ...]  # the counts of the lists of each system
+    services: Services | None  # the number of items in their lists; None if nobody is judged
+    facts: Scores | None  # everything about their scores except the values; None if nobody is judged
 
     def __add__(self, other: Tally) -> Tally:
         services = self.services or other.services
@@ -163,12 +140,7 @@ def _of_users(train: Ratings, others: Sequence[Ratings | Run]) -> Ratings:
 class Blocks:
     """The results of blocks of users, which add up to the results of all users.
 
-    Parameters
-    ----------
-    plan
-        What is measured.
-    most
-        How many bytes of values, and of judged lists, may stay in memory; the others go to files.
+    At most ``most`` bytes of values, and of judged lists, stay in memory; the others go to files.
     """
 
     def __init__(self, plan: BlockPlan, most: float) -> None:
@@ -202,35 +174,39 @@ class Blocks:
         warnings = check_tallies(test, systems, plan.context.train, strict=plan.strict)
         for system in systems if measuring.of_predictions else ():
             if system.rated_scores is not None:
-                name, only_ranks, scores = system.ranked.name, system.ranked.only_ranks, system.rated_scores
-                check_scores(name, only_ranks, scores, relevance.scale, measuring.of_predictions)
+                ranked, rated = system.ranked, system.rated_scores
+                check_scores(ranked.name, ranked.only_ranks, rated, relevance.scale, measuring.of_predictions)
         if tally.facts is None or tally.services is None:
             raise nothing_judged(plan.negative_grades)
         runs = [_whole_run(system, test.items.ids) for system in systems]
         counts = [{**run.counts, **_counts(system, test)} for run, system in zip(runs, systems)]
-        unread = on_unread_grades(test.negative, test.unread, plan.negative_grades)
-        notes = tuple(unread) if plan.negative_grades != "judged" else ()
+        on_test: list[Fact] = [] if measuring.levels == "none" else [levels_of(relevance.scale)]
+        if test.negative and plan.negative_grades != "judged":
+            on_test.append(scores_facts.GradesBelowZero(test.negative, test.unread, plan.negative_grades))
         highest = float(relevance.grades.max(initial=0.0))
-        graded = Graded(notes, highest, relevance.threshold, test.lists, test.without_relevant)
-        of_levels = [] if measuring.levels == "none" else [levels_note(relevance.scale)]
-        facts = replace(
+        of_all = replace(
             tally.facts,
             **tally.services.fields,
-            **facts_of_runs(runs, counts, len(test.items.ids)),
             overall=_overall(systems, plan),
-            notes=(*warnings, *of_levels, *notes_on(runs, counts, graded, measuring.wanted)),
-            warnings=warnings,
             step=Step("measure", {**tally.facts.step.settings, "test": None, "blocks": self._values.count}),
         )
-        if plan.context.live is not None:
-            counted = [(system.items, system.places) for system in systems]
-            facts = with_outside(facts, counted, plan.context.live, strict=plan.strict)
-        whole = self._values.scores(facts)
-        few = [run for run, served in zip(runs, whole.n_covered) if served < whole.n_lists]
-        return replace(whole, made_for=notes_on_whom(few))
+        scores = with_runs(
+            self._values.scores(of_all),
+            runs,
+            counts,
+            measuring.wanted,
+            warnings=warnings,
+            on_test=on_test,
+            relevant=scores_facts.WithoutRelevant(test.without_relevant, test.lists, relevance.threshold, highest),
+            known_items=len(test.items.ids),
+        )
+        if plan.context.live is None:
+            return scores
+        counted = [(system.items, system.places) for system in systems]
+        return with_outside(scores, counted, plan.context.live, strict=plan.strict)
 
 
-def _whole_run(system: SystemTally, items: Vocabulary) -> Ranked:
+def _whole_run(system: SystemTally, items: Vocabulary) -> RunFacts:
     """Return the facts about a whole run; ``items`` are those of the test set."""
     codes = items.translation(system.items.ids)
     unknown = [] if codes is None else system.items.ids.text.filter(pl.Series(codes == UNKNOWN)).to_list()

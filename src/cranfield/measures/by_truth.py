@@ -16,37 +16,20 @@ from cranfield.data import AUTO, Relevance
 from cranfield.judgments import as_runs
 from cranfield.rankings import Run
 from cranfield.splits import Truth
-from cranfield.tables import UNKNOWN
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class TrueValues:
-    """The true values of the lists of several systems, for every user with training ratings.
-
-    Parameters
-    ----------
-    systems
-        The names of the systems.
-    users
-        The codes of the users, in the vocabulary of the truth.
-    cutoff
-        How many items of a list count.
-    relevant
-        Systems × users: the summed weights of the relevant judgments in the list.
-    judged
-        Systems × users: the summed weights of all judgments in the list.
-    counts
-        Systems × users: the number of relevant judgments in the list.
-    """
+    """The true values of the lists of several systems, for every user with training ratings."""
 
     systems: tuple[str, ...]
-    users: NDArray[np.int64]
-    cutoff: int
-    relevant: Floats
-    judged: Floats
-    counts: Floats
+    users: NDArray[np.int64]  # the codes of the users, in the vocabulary of the truth
+    cutoff: int  # how many items of a list count
+    relevant: Floats  # systems × users: the summed weights of the relevant judgments in the list
+    judged: Floats  # systems × users: the summed weights of all judgments in the list
+    counts: Floats  # systems × users: the number of relevant judgments in the list
 
     @property
     def precision(self) -> Floats:
@@ -104,13 +87,7 @@ class TrueValues:
 
     @staticmethod
     def row_percentiles(draws: Floats, tails: Sequence[float]) -> Floats:
-        """Return percentiles × rows: percentiles of the defined values of each row, NaN for a row without any.
-
-        Examples
-        --------
-        >>> TrueValues.row_percentiles(np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]]), (50.0,))
-        array([[ 2., nan]])
-        """
+        """Return percentiles × rows: percentiles of the defined values of each row, NaN for a row without any."""
         percentiles = np.full((len(tails), len(draws)), np.nan)
         has_values = ~np.isnan(draws).all(axis=1)
         if has_values.any():
@@ -119,28 +96,9 @@ class TrueValues:
 
 
 def true_values(runs: Any, truth: Truth, *, cutoff: int = 10, threshold: float | str | None = AUTO) -> TrueValues:
-    """Estimate the true precision of lists from the judgments of a truth.
+    """Estimate the true precision of lists down to a cut-off from the judgments of a truth (`cranfield.splits.truths`).
 
-    Parameters
-    ----------
-    runs
-        Runs, or anything that `measure` accepts as runs. A user without a list counts as 0.
-    truth
-        A design of `cranfield.splits.truths`.
-    cutoff
-        How many items of a list count.
-    threshold
-        The lowest rating of a relevant item.
-
-    Examples
-    --------
-    >>> import cranfield as cf
-    >>> train = cf.Ratings.of(["ann", "bob"], ["x", "y"], [4, 5])
-    >>> judged = cf.Ratings.of(["ann", "bob"], ["y", "z"], [5, 2])
-    >>> truth = cf.splits.truths.given(train, judged, probability=0.5)
-    >>> lists = {"mine": {"ann": ["y", "z"], "bob": ["z", "x"]}}
-    >>> true_values(lists, truth, cutoff=2, threshold=4).precision.tolist()
-    [[1.0, 0.0]]
+    The runs are anything that `measure` accepts as runs; a user without a list counts as 0.
     """
     cutoff = check.whole("cutoff", cutoff)
     lowest = Relevance.of(truth.judged, threshold, truth.train).threshold
@@ -156,19 +114,10 @@ def _sums(run: Run, truth: Truth, cutoff: int, lowest: float) -> Floats:
     judged = truth.judged
     places = np.flatnonzero(run.entry_ranks <= cutoff)
     lists = np.searchsorted(run.indptr, places, side="right") - 1
-    users = _codes(run.users[lists], run.user_ids, judged.user_ids)
-    items = _codes(run.items[places], run.item_ids, judged.item_ids)
-    inside = (users != UNKNOWN) & (items != UNKNOWN)
-    keys = judged.users.astype(np.int64) * judged.n_items + judged.items
-    wanted = users[inside].astype(np.int64) * judged.n_items + items[inside]
-    spots = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    hits = keys[spots] == wanted
-    owners, spots = users[inside][hits], spots[hits]
+    users = judged.user_ids.recoded(run.users[lists], run.user_ids)
+    items = judged.item_ids.recoded(run.items[places], run.item_ids)
+    spots = judged.places(users, items)
+    owners, spots = users[spots >= 0], spots[spots >= 0]
     weights, relevant = truth.weights[spots], judged.values[spots] >= lowest
     columns: Sequence[Floats] = (weights * relevant, weights, relevant.astype(np.float64))
     return np.array([np.bincount(owners, weights=column, minlength=judged.n_users) for column in columns])
-
-
-def _codes(codes: NDArray[np.int32], own: Any, other: Any) -> NDArray[np.int32]:
-    translation = other.translation(own)
-    return codes if translation is None else translation[codes]

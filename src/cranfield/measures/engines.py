@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,17 +20,21 @@ from cranfield.data import Ratings, Relevance
 from cranfield.judgments import (
     NONE,
     Context,
+    Groups,
     Judged,
     NegativeGrades,
     as_judged,
     as_test,
     catalogue_ids,
     check_inputs,
+    counted_items,
     is_no_catalogue,
     same_file,
+    with_live,
 )
 from cranfield.measures.blocks import BlockPlan, Blocks
 from cranfield.measures.measuring import Measuring, measure_judged
+from cranfield.measures.notes import with_outside
 from cranfield.measures.ranged import held_bytes, measure_ranges, parquet_path
 from cranfield.measures.scores import Scores
 from cranfield.measures.spark import (
@@ -39,11 +43,9 @@ from cranfield.measures.spark import (
     measure_tables_on_spark,
     open_run_on_spark,
     open_test_on_spark,
-    refuse_for_spark,
-    session_of,
 )
 from cranfield.rankings import Gaps, HeldOutTable, RunTables, Ties, check_system_names, read_test
-from cranfield.tables import ParquetTable, Vocabulary, is_spark
+from cranfield.tables import ParquetTable, Vocabulary, is_spark, spark_session
 
 Engine = Literal["auto", "memory", "ranges", "spark"]
 """``memory``: all at once. ``ranges``: by ranges of users. ``spark``: on Spark. ``auto``: depends on the data."""
@@ -65,13 +67,11 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
                 "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
             )
         return False
-    sources = run_sources(runs)
-    sources = list(sources.values()) if isinstance(sources, dict) else sources
+    sources = [source for _, source in named_sources(runs)]
     others = [source for source in sources if parquet_path(source) is None]
     if others and engine == "ranges":
-        raise SettingError(
-            f"{_shown(others[0])} is not Parquet, and only Parquet is read by ranges of users; write it as Parquet"
-        )
+        what = str(others[0]) if isinstance(others[0], str | os.PathLike) else f"a {type(others[0]).__name__}"
+        raise SettingError(f"{what} is not Parquet, and only Parquet is read by ranges of users; write it as Parquet")
     if others or not sources or test is None:
         return False
     paths = [path for path in map(parquet_path, [*sources, test]) if path is not None]
@@ -79,11 +79,8 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
         check_unchanged(path)
     # A given limit applies to the whole process; the free memory does not include what the process already uses.
     used = 0.0 if memory is None else resident_memory()
-    return engine == "ranges" or used + _whole_bytes(paths) > memory_limit(memory)
-
-
-def _shown(source: Any) -> str:
-    return str(source) if isinstance(source, str | os.PathLike) else f"a {type(source).__name__}"
+    whole = sum(held_bytes(ParquetTable(path)) for path in paths)
+    return engine == "ranges" or used + whole > memory_limit(memory)
 
 
 def memory_limit(memory: str | int | None) -> float:
@@ -91,15 +88,11 @@ def memory_limit(memory: str | int | None) -> float:
     return _SHARE * available_memory() if memory is None else float(size(memory))
 
 
-def _whole_bytes(paths: Sequence[Path]) -> float:
-    return sum(held_bytes(ParquetTable(path)) for path in paths)
-
-
-def run_sources(runs: Any) -> dict[Any, Any] | list[Any]:
-    """Return the sources of runs: by name, or in a list if they have their own names."""
+def named_sources(runs: Any) -> list[tuple[Any, Any]]:
+    """Return the sources of runs with their names, None if they have their own."""
     if isinstance(runs, Mapping):
-        return dict(runs)
-    return list(runs) if isinstance(runs, list | tuple) else [runs]
+        return list(runs.items())
+    return [(None, source) for source in (runs if isinstance(runs, list | tuple) else [runs])]
 
 
 def measured_in_blocks(
@@ -117,12 +110,13 @@ def measured_in_blocks(
 
     The arguments are those of `measure`, and ``keeps_judged``, whether judged lists are kept.
     """
-    sources = run_sources(runs)
-    named = list(sources.items()) if isinstance(sources, dict) else [(None, source) for source in sources]
-    session = None
+    named, session = named_sources(runs), None
     if is_for_spark(runs, test, engine):
-        refuse_for_spark({"memory": memory, "groups": options.get("groups")})
-        session = session_of([*(source for _, source in named), test])
+        for name, value in {"memory": memory, "groups": options.get("groups")}.items():
+            if value is not None:
+                raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
+        frames = filter(is_spark, (*(source for _, source in named), test))
+        session = spark_session(of=next(frames, None))
     elif named and all(isinstance(tables, RunTables) for _, tables in named):
         return measure_tables([tables for _, tables in named], test, measuring, memory=memory, **options)
     elif not is_large(runs, test, engine, memory):
@@ -159,27 +153,42 @@ def judged_and_measured(
     ties: Ties | None = None,
     gaps: Gaps = "keep",
     negative_grades: NegativeGrades = "judged",
+    groups: Groups | None = None,
+    catalogue: Any = NONE,
+    bounds: bool = False,
     strict: bool = False,
     engine: str = "auto",
     memory: str | int | None = None,
+    keeps_judged: bool = True,
 ) -> tuple[list[Judged], Scores]:
-    """Return judged lists, of which only the judged items need be kept, and their scores."""
+    """Return judged lists, of which only the judged items need be kept if any, and their scores; see `measure`."""
     blocks = measured_in_blocks(
-        runs, test, measuring, ties=ties, gaps=gaps, train=context.train, similarity=context.similarity,
-        strict=strict, negative_grades=negative_grades, engine=engine, memory=memory, keeps_judged=True,
+        runs, test, measuring, ties=ties, gaps=gaps, train=context.train, similarity=context.similarity, groups=groups,
+        catalogue=catalogue, bounds=bounds, strict=strict, negative_grades=negative_grades, engine=engine,
+        memory=memory, keeps_judged=keeps_judged,
     )  # fmt: skip
     if blocks is not None:
-        return blocks.judged, blocks.scores
+        return blocks.judged if keeps_judged else [], blocks.scores
     test = None if test is None else as_test(test)
-    judged = as_judged(runs, test, measuring.threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades)
-    return judged, measure_judged(judged, measuring, warnings=check_inputs(judged, test, strict=strict))
+    judged = as_judged(
+        runs, test, measuring.threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades, groups=groups
+    )
+    warnings = check_inputs(judged, test, strict=strict)
+    judged = with_live(judged, catalogue, context.train)
+    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
+    counted = [] if test is None else [note for step in test.history if step.action == "repeats" for note in step.notes]
+    scores = replace(scores, notes=(*scores.notes, *counted))
+    live = judged[0].context.live
+    if is_no_catalogue(catalogue) or live is None:
+        return judged, scores
+    counted = [counted_items(lists, measuring.cutoffs) for lists in judged]
+    return judged, with_outside(scores, counted, live, strict=strict)
 
 
 def is_for_spark(runs: Any, test: Any, engine: str) -> bool:
     """Return whether to measure on Spark; pyspark is imported only if some input looks like a Spark dataframe."""
-    sources = run_sources(runs)
-    values = list(sources.values()) if isinstance(sources, dict) else sources
-    return engine == "spark" or (engine == "auto" and any(is_spark(source) for source in [*values, test]))
+    sources = [test, *(source for _, source in named_sources(runs))]
+    return engine == "spark" or (engine == "auto" and any(map(is_spark, sources)))
 
 
 def measure_tables(

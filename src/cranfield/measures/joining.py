@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import sum_of_counts
 from cranfield.measures.measuring import Services
-from cranfield.measures.notes import catalogue_notes, outside_in_folds
+from cranfield.measures.notes import outside_in_folds
 from cranfield.measures.scores import Scores
 from cranfield.tables import UNKNOWN, Vocabulary
 
@@ -28,15 +30,6 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
     computed from parts: metrics of the whole system are refused, and the share of the catalogue that is recommended is
     left out. Metrics that depend on the highest rating of the test set (``ERR``, ``gain=exp1``), and bounds, are the
     same as when measured together only if every part contains that rating.
-
-    Examples
-    --------
-    >>> import cranfield as cf
-    >>> runs = {"mine": {"ann": ["x", "z"], "bob": ["z", "y"]}}
-    >>> tests = [cf.Ratings.of(["ann"], ["x"]), cf.Ratings.of(["bob"], ["y"])]
-    >>> joined = cf.Scores.join([cf.measure(runs, test, "RR") for test in tests])
-    >>> joined.n_lists, joined.average().tolist()
-    (2, [[0.75]])
     """
     check_alike(parts, "part")
     first = parts[0]
@@ -51,21 +44,22 @@ def join_scores(parts: Sequence[Scores]) -> Scores:
     lists = lists_of(parts)
     owner = np.repeat(np.arange(len(parts)), [part.n_lists for part in parts])
     users = lists["users"]
-    order = None if (users[1:] >= users[:-1]).all() else np.argsort(users, kind="stable")
-    if order is not None:
-        users, owner = users[order], owner[order]
-    check_owners(lists["user_ids"], users, owner)
+    if (users[1:] < users[:-1]).any():
+        order = np.argsort(users, kind="stable")
+        owner = owner[order]
+        lists |= {name: values[..., order] for name, values in lists.items() if isinstance(values, np.ndarray)}
+    check_owners(lists["user_ids"], lists["users"], owner)
     names = dict.fromkeys(name for part in parts for name in part.counts)
     return replace(
         first,
-        **{name: values if name == "user_ids" else _taken(values, order) for name, values in lists.items()},
+        **lists,
         **_services(parts),
         overall=first.overall,
         item_coverage=None,
         nonexistent=None,
         counts={name: sum_of_counts([part.counts.get(name, {}) for part in parts]) for name in names},
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        warnings=tuple(dict.fromkeys(note for part in parts for note in part.warnings)),
+        notes=tuple({str(note): note for part in parts for note in part.notes}.values()),
+        warnings=tuple({str(note): note for part in parts for note in part.warnings}.values()),
         step=replace(first.step, settings={**first.step.settings, "test": None, "parts": len(parts)}),
     )
 
@@ -95,39 +89,19 @@ def check_alike(parts: Sequence[Scores], what: str) -> None:
 
 def lists_of(parts: Sequence[Scores]) -> dict[str, Any]:
     """Return the fields of `Scores` with one value per list, concatenated over the parts; users are matched by id."""
-    groups, names = _groups(parts)
-    ids, users = users_of(parts)
-    bounds = [part.bounds for part in parts if part.bounds is not None]
-    return {
-        "values": np.concatenate([part.values for part in parts], axis=2),
-        "covered": np.concatenate([part.covered for part in parts], axis=1),
-        "users": users,
-        "user_ids": ids,
-        "judged": np.concatenate([part.judged for part in parts]),
-        "relevant": np.concatenate([part.relevant for part in parts]),
-        "bounds": np.concatenate(bounds, axis=3) if len(bounds) == len(parts) else None,
-        "groups": groups,
-        "group_names": names,
-        "repetitions": _of_all([part.repetitions for part in parts]),
-        "trained": _of_all([part.trained for part in parts]),
-    }
-
-
-def _of_all(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-    """Return a column of all parts; None if a part has none."""
-    known = [column for column in columns if column is not None]
-    return np.concatenate(known) if len(known) == len(columns) else None
+    (groups, names), (ids, users) = _groups(parts), users_of(parts)
+    lists: dict[str, Any] = {"users": users, "user_ids": ids, "groups": groups, "group_names": names}
+    for name in ("values", "covered", "judged", "relevant", "bounds", "repetitions", "trained"):
+        known = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+        lists[name] = np.concatenate(known, axis=-1) if len(known) == len(parts) else None
+    return lists
 
 
 def users_of(parts: Sequence[Scores]) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the users of all parts, and the user of each list."""
     ids = Vocabulary.union([part.user_ids for part in parts])
-    return ids, np.concatenate([_codes(ids, part) for part in parts])
-
-
-def _codes(ids: Vocabulary, part: Scores) -> NDArray[np.int32]:
-    codes = ids.translation(part.user_ids)
-    return part.users if codes is None else codes[part.users]
+    codes = [ids.translation(part.user_ids) for part in parts]
+    return ids, np.concatenate([part.users if own is None else own[part.users] for own, part in zip(codes, parts)])
 
 
 def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:
@@ -140,10 +114,6 @@ def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[st
     place = [np.array([*(names.index(name) for name in part.group_names), UNKNOWN]) for part in parts]
     codes = [code_of_name[part.groups] for code_of_name, part in zip(place, parts)]  # -1 selects the last cell
     return np.concatenate(codes).astype(np.int16), names
-
-
-def _taken(values: Any, order: NDArray[np.intp] | None) -> Any:
-    return values[..., order] if isinstance(values, np.ndarray) and order is not None else values
 
 
 def _services(parts: Sequence[Scores]) -> dict[str, Any]:
@@ -165,14 +135,15 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
     if len(folds) == 1:
         return first
     outside = outside_in_folds([fold.outside_catalogue for fold in folds])
-    joined = replace(first, outside_catalogue=outside)
+    of_catalogue = [of_system for of_system in outside if of_system.entries]
     return replace(
-        joined,
+        first,
         **{**lists_of(folds), "repetitions": repetition_of_lists(folds, repetitions)},
         step=replace(first.step, settings={**first.step.settings, "folds": len(folds)}),
         counts={},
-        notes=_joined_notes(joined, folds, "notes", repetitions),
-        warnings=_joined_notes(joined, folds, "warnings", repetitions),
+        outside_catalogue=outside,
+        notes=(*_joined_notes([fold.notes for fold in folds], repetitions), *of_catalogue),
+        warnings=(*_joined_notes([fold.warnings for fold in folds], repetitions), *of_catalogue),
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
@@ -189,24 +160,10 @@ def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | No
     return np.repeat(np.array(repetitions, dtype=np.int16), [fold.n_lists for fold in folds])
 
 
-def _joined_notes(
-    joined: Scores, folds: Sequence[Scores], name: str, repetitions: Sequence[int] | None
-) -> tuple[str, ...]:
-    """Return the notes of all folds: those common to all folds once, the others with the name of the fold.
-
-    Notes on the catalogue are about all folds together.
-    """
-    of_folds = [
-        [note for note in getattr(fold, name) if note not in catalogue_notes(fold.systems, fold.outside_catalogue)]
-        for fold in folds
-    ]
-    times = list(repetitions or [0] * len(folds))
-    notes = dict.fromkeys(note for note in of_folds[0] if all(note in others for others in of_folds))
-    for place, of_fold in enumerate(of_folds):
-        within = f"fold {times[:place].count(times[place]) + 1}" if times.count(times[place]) > 1 else ""
-        which = ", ".join(filter(None, [f"repetition {times[place] + 1}" if len(set(times)) > 1 else "", within]))
-        notes |= dict.fromkeys(f"{which}: {note}" for note in of_fold if note not in notes)
-    return (*notes, *catalogue_notes(joined.systems, joined.outside_catalogue))
+def _joined_notes(folds: Sequence[Sequence[Fact]], repetitions: Sequence[int] | None) -> list[Fact]:
+    """Return the notes of all folds, without those on the catalogue, which are about all folds together."""
+    of_folds = [[note for note in fold if not isinstance(note, scores_facts.OutsideCatalogue)] for fold in folds]
+    return scores_facts.InFold.joined(of_folds, repetitions)
 
 
 def _averaged(tables: Sequence[Floats | None]) -> Floats | None:

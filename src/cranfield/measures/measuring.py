@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any, Literal
@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, unless
+from cranfield._decisions import DecisionGroup, checked_field, decision, unless
 from cranfield._errors import CranfieldError, InputError
 from cranfield._record import Step
 from cranfield._registry import parse
 from cranfield.data import AUTO, Ratings, RatingScale, Relevance, auto_or_number
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import (
     NONE,
     Context,
@@ -24,22 +26,16 @@ from cranfield.judgments import (
     Judged,
     Judgments,
     NegativeGrades,
-    Ranked,
-    as_judged,
     as_test,
-    check_inputs,
-    counted_items,
-    is_no_catalogue,
     notes_on_negative_grades,
-    with_live,
 )
-from cranfield.measures.notes import Graded, notes_on, notes_on_scale, notes_on_whom, with_outside
+from cranfield.measures.notes import notes_on_scale, with_runs
 from cranfield.measures.scores import Scores
 from cranfield.metrics import (
     Metric,
     at_levels,
     check_predictions,
-    levels_note,
+    levels_of,
     metrics_phrase,
     scale_of,
     some_metrics,
@@ -48,6 +44,7 @@ from cranfield.metrics import (
 )
 from cranfield.metrics import bounds as bounds_of
 from cranfield.rankings import Gaps, Ties
+from cranfield.splits import counted_test
 
 DEFAULT_METRICS = ("P@10", "Recall@10", "nDCG@10", "nDCG@100", "AP@100", "RR@100")
 """The default metrics: the usual ones of what users see, and deep ones.
@@ -66,20 +63,8 @@ def _metrics(_: str, value: Any) -> tuple[str | Metric, ...]:
 
 
 @dataclass(frozen=True)
-class Measuring(Decided):
+class Measuring(DecisionGroup):
     """The decisions on what is measured on judged lists.
-
-    Parameters
-    ----------
-    metrics
-        Their spellings; a metric that occurs twice is measured once.
-    threshold
-        The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
-        every rating of at least 1 is relevant, as in trec_eval.
-    levels
-        ``all``: measure each metric at three levels of relevance as well; see `at_levels`.
-    lists
-        ``condensed``: take items without a test rating out of all lists first (decision C1).
 
     Examples
     --------
@@ -87,6 +72,7 @@ class Measuring(Decided):
     {'metrics': ['nDCG@10'], 'threshold': 4.0, 'levels': 'none', 'lists': 'full'}
     """
 
+    # A metric that occurs twice is measured once.
     metrics: Any = decision(
         "C2",
         DEFAULT_METRICS,
@@ -94,6 +80,8 @@ class Measuring(Decided):
         check=_metrics,
         phrase=metrics_phrase,
     )
+    # The lowest rating that makes an item relevant. ``auto`` follows from the ratings: see `usual_threshold`. None:
+    # every rating of at least 1 is relevant, as in trec_eval.
     threshold: Any = decision(
         "C2",
         AUTO,
@@ -104,6 +92,7 @@ class Measuring(Decided):
         help="The lowest rating that makes an item relevant; auto: 4 of 5, the upper quarter of other scales up to 10, "
         "else 1.",
     )
+    # ``all``: measure each metric at three levels of relevance as well; see `at_levels`.
     levels: str = decision(
         "C2",
         "none",
@@ -113,7 +102,8 @@ class Measuring(Decided):
         help="Also measure each metric at three levels of relevance: the whole rating scale, its upper half and its "
         "upper quarter (from 1, 3 and 4 of 5).",
     )
-    lists: Any = borrowed("full", partial(check.one_of, choices=("full", "condensed")))
+    # ``condensed``: take items without a test rating out of all lists first (decision C1).
+    lists: Any = checked_field("full", partial(check.one_of, choices=("full", "condensed")))
 
     def on_scale(self, scale: RatingScale) -> Measuring:
         """Return the same decisions with the metrics at levels of a rating scale, if levels are requested."""
@@ -138,27 +128,28 @@ class Measuring(Decided):
         """The metrics of predicted ratings."""
         return [str(metric) for metric in self.wanted if "predictions" in metric.definition.needs]
 
-    def check_relevance(self, tests: Iterable[Ratings]) -> str:
+    def check_relevance(self, tests: Iterable[Ratings]) -> scores_facts.WithoutValues | None:
         """Refuse test sets without any relevant item, unless some metric has a value nevertheless.
 
-        All test sets are read, so that errors in any of them are found. Returns a sentence on which metrics have no
-        value and why, which is empty if something is relevant.
+        All test sets are read, so that errors in any of them are found. Returns which metrics have no value
+        and why; None if something is relevant.
         """
         any_relevant, test = False, None
         for test in tests:
             any_relevant = any_relevant or bool((test.values >= Relevance.of(test, self.threshold).threshold).any())
         if any_relevant or test is None:
-            return ""
+            return None
         user, item = test.user_ids.ids(test.users[:1])[0], test.item_ids.ids(test.items[:1])[0]
         try:
             scores = measure({"any": {user: [item]}}, test, self.metrics, threshold=self.threshold)
         except CranfieldError:  # a metric needs more than this list, and may have a value
-            return ""
+            return None
         scores.check_measured()
-        without = [metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all()]
-        return f"{', '.join(without)}: nothing can be said, since {scores.nothing_relevant}" if without else ""
+        without = tuple(metric for m, metric in enumerate(scores.metrics) if np.isnan(scores.values[:, m]).all())
+        reason = scores.nothing_relevant
+        return scores_facts.WithoutValues(without, reason) if without and reason else None
 
-    def notes_on_grades(self, test: Ratings, negative_grades: NegativeGrades) -> tuple[str, ...]:
+    def notes_on_grades(self, test: Ratings, negative_grades: NegativeGrades) -> tuple[Fact, ...]:
         """Return notes on the scale of a test set: grades below 0, and exponential gains of high grades."""
         top = float(test.values.max(initial=0.0))
         return (*notes_on_negative_grades(test, negative_grades), *notes_on_scale(top, self.wanted))
@@ -179,6 +170,7 @@ def measure(
     ties: Ties | None = None,
     gaps: Gaps = "keep",
     train: Ratings | None = None,
+    repeats: str | None = None,
     similarity: Any = None,
     bounds: bool = False,
     negative_grades: NegativeGrades = "judged",
@@ -221,6 +213,9 @@ def measure(
         see `read_run`.
     train, similarity
         What some metrics need: the training ratings, and the similarity of items.
+    repeats
+        What counts of a test set in which users have items again: ``exclude`` leaves out test items that are in their
+        user's training ratings, ``only`` leaves out the others, ``allow`` counts both. None: the test set as it is.
     bounds
         Also measure what each ranking metric would be if every unjudged item of the lists were not relevant, and if
         every one were (`Scores.bounds`).
@@ -252,30 +247,16 @@ def measure(
     [('mine', 'P@2', 0.5), ('mine', 'RR', 0.75)]
     """
     measuring = Measuring(metrics=metrics, threshold=threshold, levels=levels, lists=lists)
-    bounds = check.flag("bounds", bounds)
-    strict = check.flag("strict", strict)
-    from cranfield.measures.engines import measured_in_blocks
+    bounds, strict = check.flag("bounds", bounds), check.flag("strict", strict)
+    if repeats is not None:
+        test = counted_test(as_test(test), train, repeats)
+    from cranfield.measures.engines import judged_and_measured
 
-    blocks = measured_in_blocks(
-        runs, test, measuring, ties=ties, gaps=gaps, train=train, similarity=similarity, bounds=bounds,
-        negative_grades=negative_grades, catalogue=catalogue, strict=strict, groups=groups, engine=engine,
-        memory=memory,
-    )  # fmt: skip
-    if blocks is not None:
-        return blocks.scores
-    context = Context(train, similarity)
-    test = None if test is None else as_test(test)
-    judged = as_judged(
-        runs, test, threshold, context, ties=ties, gaps=gaps, negative_grades=negative_grades, groups=groups
-    )
-    warnings = check_inputs(judged, test, strict=strict)
-    judged = with_live(judged, catalogue, train)
-    scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    if is_no_catalogue(catalogue):
-        return scores
-    counted, live = [counted_items(lists, measuring.cutoffs) for lists in judged], judged[0].context.live
-    assert live is not None
-    return with_outside(scores, counted, live, strict=strict)
+    return judged_and_measured(
+        runs, test, measuring, Context(train, similarity), ties=ties, gaps=gaps, bounds=bounds, strict=strict,
+        negative_grades=negative_grades, catalogue=catalogue, groups=groups, engine=engine, memory=memory,
+        keeps_judged=False,
+    )[1]  # fmt: skip
 
 
 def measure_judged(
@@ -283,7 +264,7 @@ def measure_judged(
     measuring: Measuring,
     *,
     bounds: bool = False,
-    warnings: tuple[str, ...] = (),
+    warnings: tuple[Fact, ...] = (),
     of_block: bool = False,
 ) -> Scores:
     """Measure judged lists that all have the same judgments, under their threshold.
@@ -291,10 +272,10 @@ def measure_judged(
     ``warnings`` are those of `check_inputs`. Properties of all lists together, such as metrics of the whole system, are
     left out for lists ``of_block``, a block of the users.
     """
-    of_levels = []
+    on_test: list[Fact] = []
     if measuring.levels != "none":
         scale = scale_of(judged[0])
-        measuring, of_levels = measuring.on_scale(scale), [levels_note(scale)]
+        measuring, on_test = measuring.on_scale(scale), [levels_of(scale)]
     systems, judgments, wanted = [lists.known_run for lists in judged], judged[0].judgments, measuring.wanted
     if not of_block:
         check_predictions(judged, measuring.of_predictions)
@@ -310,8 +291,6 @@ def measure_judged(
             overall[s, m] = metric(view)
         if ends is not None and metric.definition.bounds:
             ends[:, s, m] = bounds_of(metric, view)
-    covered = np.stack([view.lengths > 0 for view in views])
-    counts = [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)]
     groups, group_names = _groups(judged)
     settings = {
         **measuring.as_dict(),
@@ -324,7 +303,7 @@ def measure_judged(
         systems=tuple(system.name for system in systems),
         metrics=tuple(str(metric) for metric in wanted),
         values=values,
-        covered=covered,
+        covered=np.stack([view.lengths > 0 for view in views]),
         users=judgments.users,
         user_ids=judgments.user_ids,
         judged=judgments.n_judged,
@@ -343,12 +322,16 @@ def measure_judged(
     )
     if of_block:
         return scores
-    return replace(
+    without = int((judgments.n_relevant == 0).sum())
+    return with_runs(
         scores,
-        **facts_of_runs(systems, counts, len(judgments.item_ids)),
-        made_for=notes_on_whom([system for system, served in zip(systems, covered) if not served.all()]),
-        notes=(*warnings, *of_levels, *notes_on(systems, counts, Graded.of(judgments), wanted)),
+        systems,
+        [{**system.counts, **lists.counts} for system, lists in zip(systems, judged)],
+        wanted,
         warnings=warnings,
+        on_test=(*on_test, *judgments.notes),
+        relevant=scores_facts.WithoutRelevant(without, judgments.n_lists, judgments.threshold, judgments.highest_grade),
+        known_items=len(judgments.item_ids),
     )
 
 
@@ -416,20 +399,6 @@ class Services:
             "filled": np.divide(self.recommended, places, out=nothing.copy(), where=places > 0),
             "unjudged": 1.0 - np.divide(self.judged, self.recommended, out=nothing, where=self.recommended > 0),
         }
-
-
-def facts_of_runs(runs: Sequence[Ranked], counts: Sequence[Mapping[str, int]], known_items: int) -> dict[str, Any]:
-    """Return the fields of `Scores` about whole runs, given the number of items of the test set.
-
-    Item coverage is the share of the catalogue in the lists of a run; the catalogue is the items of test set and runs.
-    """
-    strangers = {item for run in runs for item in run.unknown_items}
-    catalogue = max(known_items + len(strangers), 1)
-    return {
-        "item_coverage": np.array([run.n_distinct_items / catalogue for run in runs]),
-        "catalogue": "the data" if all(run.shares_items for run in runs) else "test and lists",
-        "counts": {run.name: count for run, count in zip(runs, counts)},
-    }
 
 
 def _groups(judged: Sequence[Judged]) -> tuple[NDArray[np.int16] | None, tuple[str, ...]]:

@@ -79,14 +79,14 @@ def compare_tools(
     )  # fmt: skip
     scores.only([str(metric) for metric in wanted]).check_measured()
     for warning in (*scores.warnings, *filter(None, [scores.nothing_relevant])):
-        warnings.warn(warning, CranfieldWarning, stacklevel=2)
+        warnings.warn(str(warning), CranfieldWarning, stacklevel=2)
     rows = [
         row
         for s in range(len(scores.systems))
         for metric in wanted
         for row in _rows(scores, s, metric, readings[metric])
     ]
-    frame = pl.DataFrame(rows, schema=_SCHEMA)
+    frame = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     if printed is None:
         return frame
     number, half = printed
@@ -95,10 +95,7 @@ def compare_tools(
 
 
 _SCHEMA = {
-    "system": pl.String,
-    "metric": pl.String,
-    "tool": pl.String,
-    "spelling": pl.String,
+    **dict.fromkeys(("system", "metric", "tool", "spelling"), pl.String),
     "value": pl.Float64,
     "users": pl.Int64,
     "difference": pl.Float64,
@@ -129,19 +126,10 @@ def _readings(metric: Metric) -> Iterator[tuple[Metric, Dialect, str]]:
 
 def _rows(
     scores: Scores, s: int, metric: Metric, readings: Sequence[tuple[Metric, Dialect, str]]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[Any, ...]]:
     """Yield the row of our own definition, then that of each tool."""
-    ours = float(scores.average()[s, scores.metric(str(metric))])
-    here = {"system": scores.systems[s], "metric": str(metric)}
-    yield {
-        **here,
-        "tool": OURS,
-        "spelling": str(metric),
-        "value": ours,
-        "users": scores.n_lists,
-        "difference": 0.0,
-        "how": f"{metric.definition.summary} {_OUR_USERS}",
-    }
+    ours, here = float(scores.average()[s, scores.metric(str(metric))]), (scores.systems[s], str(metric))
+    yield (*here, OURS, str(metric), ours, scores.n_lists, 0.0, f"{metric.definition.summary} {_OUR_USERS}")
     for spoken, dialect, option in readings:
         values = scores.values[s, scores.metric(str(spoken))]
         counted = values[~np.isnan(values)]
@@ -149,15 +137,7 @@ def _rows(
         if dialect.users.counts_strangers:
             users += scores.counts[scores.systems[s]].get("users without test ratings", 0)
         value = float(counted.sum()) / users if users else float("nan")
-        yield {
-            **here,
-            "tool": dialect.tool.name,
-            "spelling": str(spoken),
-            "value": value,
-            "users": users,
-            "difference": value - ours,
-            "how": dialect.sentence(option),
-        }
+        yield (*here, dialect.tool.name, str(spoken), value, users, value - ours, dialect.sentence(option))
 
 
 _OUR_USERS = "Averages over every test user, 0 without a list or without relevant items."
@@ -175,7 +155,7 @@ def _half_a_digit(published: float | str) -> tuple[float, float]:
     return float(number), 0.5 * 10.0**digits
 
 
-def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
+def dialects_table(frame: pl.DataFrame) -> Table:
     """Return the frame of `dialects` as a table for people: one row per dialect, and below it how each differs."""
     several = [name for name in ("system", "metric") if frame[name].n_unique() > 1]
     agrees = frame["agrees"].to_list() if "agrees" in frame.columns else [False] * len(frame)
@@ -183,8 +163,8 @@ def dialects_table(frame: pl.DataFrame, digits: int = 4) -> Table:
         [
             Cell(row["spelling"]),
             *(Cell(row[name]) for name in several),
-            Cell(number_text(row["value"], digits), best=agreed),
-            Cell(number_text(row["difference"], digits, "+")),
+            Cell(number_text(row["value"]), best=agreed),
+            Cell(number_text(row["difference"], sign="+")),
             Cell(f"{row['users']:,}"),
         ]
         for row, agreed in zip(frame.iter_rows(named=True), agrees)

@@ -16,13 +16,7 @@ from cranfield._own_code import may_be_called
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings, RatingScale
 from cranfield.judgments import Context, as_judged
-from cranfield.metrics import (
-    Metric,
-    Predicted,
-    check_predictions,
-    margin_of,
-    scale_of,
-)
+from cranfield.metrics import Metric, Predicted, check_predictions, margin_of, scale_of
 from cranfield.rankings import Gaps, Ties
 
 MOST_GRADES = 20
@@ -33,30 +27,15 @@ CurveBy = Literal["rating", "rank"]
 
 @dataclass(frozen=True, eq=False)
 class PredictedRatings:
-    """The predicted and true ratings of some systems: the result of `examine_predictions`.
-
-    Parameters
-    ----------
-    systems
-        Their names.
-    items
-        The items of each system's lists, with true and predicted ratings.
-    scale
-        The rating scale.
-    grades
-        The grades of the migration matrix, ascending: those of the ratings, or the middles of ten equal parts.
-    margins
-        λ of each system, the margin within which a prediction is right.
-    cutoff
-        The number of items of a list that count; None for all.
-    """
+    """The predicted and true ratings of some systems: the result of `examine_predictions`."""
 
     systems: tuple[str, ...]
-    items: tuple[Predicted, ...]
-    scale: RatingScale
+    items: tuple[Predicted, ...]  # the items of each system's lists, with true and predicted ratings
+    scale: RatingScale  # the rating scale
+    # The grades of the migration matrix, ascending: those of the ratings, or the middles of ten equal parts.
     grades: tuple[float, ...]
-    margins: tuple[float, ...]
-    cutoff: int | None = None
+    margins: tuple[float, ...]  # λ of each system, the margin within which a prediction is right
+    cutoff: int | None = None  # the number of items of a list that count; None for all
 
     def migration(self) -> pl.DataFrame:
         """Return the migration matrices: ``system, rating, predicted, count, share``, the share of the true grade.

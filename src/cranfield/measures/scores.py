@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of, share, whole
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError, nearest
+from cranfield._numbers import count_text
 from cranfield._record import Step
+from cranfield._table import Table
 from cranfield.data import Ratings
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.measures.averages import Average, Counted, by_user, column_of, over_groups
+from cranfield.measures.averages_frame import LEVEL, averages_frame, averages_table
 from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.measures.notes import Outside
-from cranfield.measures.scores_table import LEVEL, Tabled
+from cranfield.metrics import relevant_items
 from cranfield.recommenders import system_among
 from cranfield.tables import Vocabulary
 
@@ -35,7 +40,7 @@ NOTHING_WHOLE: Mapping[str, Any] = {**dict.fromkeys((*_OF_METRICS, "item_coverag
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Tabled):
+class Scores:
     """The value of every metric for every list of every system.
 
     Parameters
@@ -77,7 +82,7 @@ class Scores(Tabled):
     counts
         For each system, what happened to its lists while they were read and joined, by name.
     notes
-        Sentences a reader should see.
+        Facts that a reader should see.
     warnings
         The notes that say that an input is implausible; the verdict repeats them.
     zero_if_undefined
@@ -94,7 +99,7 @@ class Scores(Tabled):
     trained_once
         Systems that use random numbers and were trained once, if that is known.
     made_for
-        Sentences on the users that lists were made for, if the record of a run says that users were left out.
+        The users that lists were made for, if the record of a run says that users were left out.
     user_columns
         Columns of files with one row per user that were read for weights, by ``FILE:COLUMN``; others are read when an
         average needs them.
@@ -124,7 +129,7 @@ class Scores(Tabled):
     item_coverage: NDArray[np.float64] | None = None
     catalogue: str = "test and lists"
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
     zero_if_undefined: tuple[bool, ...] = ()
     bounds: NDArray[np.float64] | None = None
     groups: NDArray[np.int16] | None = None
@@ -135,12 +140,21 @@ class Scores(Tabled):
     repetitions: NDArray[np.int16] | None = None
     trained: NDArray[np.int64] | None = None
     trained_once: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    made_for: tuple[str, ...] = ()
+    warnings: tuple[Fact, ...] = ()
+    made_for: tuple[Fact, ...] = ()
     user_columns: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     nonexistent: NDArray[np.float64] | None = None
-    outside_catalogue: tuple[Outside, ...] = ()
+    outside_catalogue: tuple[scores_facts.OutsideCatalogue, ...] = ()
     files: Any = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # Values in a mapped file cannot be written to, so nobody may write to those in memory either.
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if isinstance(value, np.ndarray):
+                view = value.view()
+                view.flags.writeable = False
+                object.__setattr__(self, declared.name, view)
 
     @staticmethod
     def join(parts: Sequence[Scores]) -> Scores:
@@ -236,14 +250,34 @@ class Scores(Tabled):
         return np.array([all(np.isnan(self.values[s, m]).all() for s in systems) for m in metrics], dtype=np.bool_)
 
     @property
-    def nothing_relevant(self) -> str:
-        """Why no list has a relevant item, as a clause; empty if some list has one."""
+    def nothing_relevant(self) -> scores_facts.NothingRelevant | None:
+        """Why no list has a relevant item; None if some list has one."""
         if self.relevant.any() or not self.n_lists:
-            return ""
+            return None
         threshold = self.step.settings.get("threshold")
-        highest = "" if self.highest_rating is None else f"; the highest is {self.highest_rating:g}"
-        least = f"{threshold:g}" if isinstance(threshold, float) else "relevant"
-        return f"no test rating is {least} or more{highest}"
+        return scores_facts.NothingRelevant(threshold if isinstance(threshold, float) else None, self.highest_rating)
+
+    @property
+    def relevance(self) -> scores_facts.RelevantItems | None:
+        """What makes an item relevant, and in which metrics; None if that is not known."""
+        threshold = self.step.settings.get("threshold")
+        return None if threshold is None else relevant_items(self.metrics, threshold)
+
+    @property
+    def whom(self) -> str:
+        """Who was measured, in words: ``940 users``, or ``298 users in 3 repetitions``.
+
+        Examples
+        --------
+        >>> import cranfield as cf
+        >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+        >>> cf.measure({"mine": {"ann": ["x"]}}, test, "P@1").whom
+        '2 users'
+        """
+        said = count_text(self.n_users, "user")
+        if self.repetitions is not None:
+            return f"{said} in {int(self.repetitions.max()) + 1} repetitions"
+        return said if self.n_users == self.n_lists else f"{said} with {self.n_lists:,} lists"
 
     def check_measured(self) -> None:
         """Refuse scores without any value because nothing is relevant."""
@@ -253,9 +287,7 @@ class Scores(Tabled):
 
     @takes_decisions(Averaging)
     def average(
-        self,
-        average: str | Average | Averaging = "mean",
-        **decisions: Unpack[AveragingOptions],
+        self, average: str | Average | Averaging = "mean", **decisions: Unpack[AveragingOptions]
     ) -> NDArray[np.float64]:
         """Return systems × metrics averages; `frame` gives them with intervals and coverage."""
         averaging = Averaging.of(average, **decisions).with_kind()
@@ -308,33 +340,60 @@ class Scores(Tabled):
         over users includes it (`crossed`). Where bounds were measured, ``least`` and ``most`` are the averages if every
         unjudged item of the lists were not relevant, and if every one were.
         """
-        from cranfield.measures.averages_frame import averages_frame
-
         one_of("interval", interval, ("analytic", "bootstrap"))
         level, seed = share("level", level), whole("seed", seed, at_least=0)
         averaging = Averaging.of(average, **decisions).with_kind()
         return averages_frame(self, averaging, level=level, interval=interval, seed=seed)
 
+    @takes_decisions(Averaging)
+    def table(
+        self,
+        average: str | Average | Averaging = "mean",
+        *,
+        digits: int = 4,
+        services: bool = False,
+        level: float | None = None,
+        interval: Literal["analytic", "bootstrap"] = "analytic",
+        seed: int = 0,
+        **decisions: Unpack[AveragingOptions],
+    ) -> Table:
+        """Return the averages as a table for people: one row per system, best first, the decisions in the caption.
+
+        With ``services``, Coverage@d (of the deepest cut-off) and item coverage follow user coverage; with a
+        ``level`` of confidence, each average is followed by its interval. The other options are those of `frame`.
+        """
+        averaging, digits = Averaging.of(average, **decisions), whole("digits", digits, at_least=0)
+        return averages_table(
+            self, averaging, digits=digits, services=services, level=level, interval=interval, seed=seed
+        )
+
     def who_counts(self, m: int, averaging: Averaging, values: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Return which of the values of lists by a metric, of one system or systems × lists, an average includes."""
-        lists = self._lists_that_count(averaging)
+        lists = self.lists_that_count(averaging)
         return lists & (~np.isnan(values) | self.counts_zero(m, averaging.undefined))
 
-    def _lists_that_count(self, averaging: Averaging) -> NDArray[np.bool_]:
+    def lists_that_count(self, averaging: Averaging) -> NDArray[np.bool_]:
         """Return which lists an average includes if a metric is defined for them."""
         lists = self.served if averaging.coverage == "reduced" else np.ones(self.n_lists, dtype=np.bool_)
         return lists & (self.grouped_by() >= 0) if averaging.groups == "equal" else lists
 
     def counted_values(self, m: int, averaging: Averaging) -> NDArray[np.float64]:
-        """Return systems × lists of a metric as an average includes them; NaN for those that do not count."""
+        """Return systems × lists of a metric as an average includes them; NaN for those that do not count.
+
+        If all count as they are, this is a view: a copy of all metrics would be as large as the scores.
+        """
         values = self.values[:, m]
-        return np.where(self.who_counts(m, averaging, values), np.nan_to_num(values), np.nan)
+        if self.lists_that_count(averaging).all() and not any(np.isnan(row).any() for row in values):
+            return values
+        counted = np.where(np.isnan(values), 0.0, values)
+        counted[~self.who_counts(m, averaging, values)] = np.nan
+        return counted
 
     def counted(self, s: int, m: int, averaging: Averaging, values: NDArray[np.float64] | None = None) -> Counted:
         """Return the values of a system that an average includes: its own, or other ``values`` of the same lists."""
         values = self.values[s, m] if values is None else values
         keep, undefined = self.who_counts(m, averaging, values), np.isnan(values)
-        missing = int((undefined & self._lists_that_count(averaging)).sum())
+        missing = int((undefined & self.lists_that_count(averaging)).sum())
         values, users, weights = np.where(undefined, 0.0, values)[keep], self.users[keep], self.weights(averaging.kind)
         weights = None if weights is None else weights[keep]
         of_users = users if averaging.by == "user" else None
@@ -353,6 +412,25 @@ class Scores(Tabled):
         systems = range(len(self.systems))
         parts = [self.counted(s, m, averaging) for s in systems]
         return tuple(len(part.values) for part in parts), tuple(part.missing for part in parts)
+
+    def left_out_by(self, averaging: Averaging) -> tuple[str, ...]:
+        """Return the metrics that leave some users out, since they are undefined for them and 0 is a result there."""
+        return tuple(metric for m, metric in enumerate(self.metrics) if any(self.left_out(m, averaging)[1]))
+
+    def on_left_out(self, averaging: Averaging) -> list[Fact]:
+        """Return which users are averaged over by metrics whose undefined values are left out, if these are not all.
+
+        A system is averaged over the users for whom it has a value, whoever else is measured.
+        """
+        counts: dict[tuple[int, ...], list[str]] = {}
+        for m, metric in enumerate(self.metrics):
+            kept, missing = self.left_out(m, averaging)
+            if any(missing) and any(kept):
+                counts.setdefault(kept, []).append(metric)
+        return [
+            scores_facts.AveragedOver(tuple(metrics), tuple(zip(self.systems, users)), self.unit)
+            for users, metrics in counts.items()
+        ]
 
     def averaged_values(self, s: int, m: int, averaging: Averaging) -> NDArray[np.float64]:
         """Return the values that an average of a system includes, one for each user or list that counts."""
@@ -459,31 +537,21 @@ class Scores(Tabled):
 
     def per_user(self) -> pl.DataFrame:
         """Return one row for each system, metric and list: its user, value, whether covered, and its group if any."""
-        systems, metrics, lists = self.values.shape
-        user = self.user_ids.ids(self.users)
-        columns: dict[str, Any] = {
-            "system": pl.Series(self.systems, dtype=pl.String).gather(np.repeat(np.arange(systems), metrics * lists)),
-            "metric": pl.Series(self.metrics, dtype=pl.String).gather(
-                np.tile(np.repeat(np.arange(metrics), lists), systems)
-            ),
-            "user": pl.concat([user] * (systems * metrics)) if systems * metrics else user.clear(),
-            "value": pl.Series(self.values.reshape(-1)).fill_nan(None),
-            "covered": np.repeat(self.covered[:, None, :], metrics, axis=1).reshape(-1),
-        }
-        if self.groups is not None:
-            columns["group"] = np.tile(self.groups, systems * metrics)
-            named = pl.col("group").replace_strict(
-                dict(enumerate(self.group_names)), default=None, return_dtype=pl.String
-            )
-            return pl.DataFrame(columns).with_columns(named)
-        return pl.DataFrame(columns)
+        names: dict[str, Any] = {"system": pl.String, "metric": pl.String, "user": self.user_ids.dtype}
+        names |= {"value": pl.Float64, "covered": pl.Boolean}
+        names |= {} if self.groups is None else {"group": pl.String}
+        return pl.concat([pl.DataFrame(schema=names), *self.per_user_parts()])
 
     def per_user_parts(self) -> Iterator[pl.DataFrame]:
         """Yield the rows of `per_user` by system and metric, since all of them may need much memory."""
-        for s, system in enumerate(self.systems):
-            for m, metric in enumerate(self.metrics):
-                values, covered = self.values[s : s + 1, m : m + 1], self.covered[s : s + 1]
-                yield replace(self, systems=(system,), metrics=(metric,), values=values, covered=covered).per_user()
+        users, group = self.user_ids.ids(self.users), {}
+        if self.groups is not None:
+            names = pl.Series([*self.group_names, None], dtype=pl.String)
+            group["group"] = names.gather(np.where(self.groups < 0, len(self.group_names), self.groups))
+        for (s, system), (m, metric) in product(enumerate(self.systems), enumerate(self.metrics)):
+            values = pl.Series(self.values[s, m]).fill_nan(None)
+            rows = pl.DataFrame({"user": users, "value": values, "covered": self.covered[s], **group})
+            yield rows.select(pl.lit(system).alias("system"), pl.lit(metric).alias("metric"), pl.all())
 
     def only(self, metrics: list[str] | tuple[str, ...]) -> Scores:
         """Return the scores of some of the metrics."""
@@ -501,6 +569,12 @@ class Scores(Tabled):
             bounds=None if self.bounds is None else self.bounds[:, :, chosen],
             **columns,
         )
+
+    def __str__(self) -> str:
+        return self.table(services=True, level=LEVEL).text()
+
+    def _repr_html_(self) -> str:
+        return self.table(services=True, level=LEVEL).html()
 
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._checks import Limits, share, whole
-from cranfield._decisions import Decided, decision
+from cranfield._decisions import DecisionGroup, decision
 from cranfield._errors import InputError, SettingError, nearest
 from cranfield._files import meant
 from cranfield._numbers import listed
 from cranfield._registry import Registry, parse
 from cranfield.data import Ratings, column_names, read
+from cranfield.facts import Fact
+from cranfield.facts import segment as segment_facts
 from cranfield.metrics import translated
 from cranfield.rankings import named_groups
 from cranfield.tables import UNKNOWN, Role, Vocabulary, day, place_by_name
@@ -46,33 +48,16 @@ class Basis(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """The group of each user, item or test rating.
+    """The group of each user, item or test rating."""
 
-    Parameters
-    ----------
-    name
-        The name of the grouping.
-    of
-        What is grouped: ``users``, ``items`` or (test) ``ratings``.
-    codes
-        The group of each user code, of each item code, or of each test rating, as an index of ``names``.
-    names
-        The groups in order.
-    notes
-        How the groups are made, in sentences.
-    unknown
-        The index of the group of ids that the grouping does not mention, if it has one.
-    examples
-        Some of the ids that the grouping mentions, for messages.
-    """
-
-    name: str
-    of: SegmentOf
+    name: str  # the name of the grouping
+    of: SegmentOf  # what is grouped: ``users``, ``items`` or (test) ``ratings``
+    # The group of each user code, of each item code, or of each test rating, as an index of ``names``.
     codes: NDArray[np.int16]
-    names: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    unknown: int | None = None
-    examples: tuple[str, ...] = ()
+    names: tuple[str, ...]  # the groups in order
+    notes: tuple[Fact, ...] = ()  # how the groups are made
+    unknown: int | None = None  # the index of the group of ids that the grouping does not mention, if it has one
+    examples: tuple[str, ...] = ()  # some of the ids that the grouping mentions, for messages
 
 
 SEGMENTS: Registry[Callable[..., Segment]] = Registry("segment")
@@ -118,9 +103,7 @@ def group_of_items(
 
 @SEGMENTS.register
 def activity(
-    basis: Basis,
-    new: Annotated[int, Limits(low=1)] = 5,
-    light: Annotated[float, Limits(above=0, below=1)] = 0.5,
+    basis: Basis, new: Annotated[int, Limits(low=1)] = 5, light: Annotated[float, Limits(above=0, below=1)] = 0.5
 ) -> Segment:
     """New, light and heavy users, by how many training ratings they have.
 
@@ -134,10 +117,7 @@ def activity(
     known = of_user[of_user >= new]
     limit = float(np.quantile(known, light, method="inverted_cdf")) if len(known) else float(new)
     codes = np.where(counts < new, 0, np.where(counts <= limit, 1, 2))
-    note = (
-        f"new users have fewer than {new} training ratings, light ones {new} to {limit:.0f}, and heavy ones more than "
-        f"{limit:.0f}"
-    )
+    note = segment_facts.ByActivity(new, limit)
     return Segment("activity", "users", codes.astype(np.int16), ("new", "light", "heavy"), (note,))
 
 
@@ -153,8 +133,7 @@ def popularity(
     assert basis.item_ids is not None
     of_train = group_of_items(train, list(shares.values()), of)
     codes = translated(of_train, train.item_ids, basis.item_ids, missing=len(shares) - 1.0)
-    parts = listed([f"{name} {100 * share:.0f} %" for name, share in shares.items()])
-    note = f"items are grouped from most to least popular by their share of the training {of}: {parts}"
+    note = segment_facts.ByPopularity(tuple(shares.items()), of)
     return Segment("popularity", "items", codes.astype(np.int16), tuple(shares), (note,))
 
 
@@ -168,8 +147,7 @@ def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> S
     codes = np.searchsorted(limits, times, side="left")
     names = tuple(f"period {number}" for number in range(1, parts + 1))
     spans = [(name, times[codes == place]) for place, name in enumerate(names)]
-    said = [f"{name} from {day(span.min())} to {day(span.max())}" for name, span in spans if len(span)]
-    note = f"test ratings are grouped by their time (UTC): {listed(said)}"
+    note = segment_facts.ByPeriod(tuple((name, day(span.min()), day(span.max())) for name, span in spans if len(span)))
     return Segment("period", "ratings", codes.astype(np.int16), names, (note,))
 
 
@@ -177,8 +155,7 @@ def period(basis: Basis, parts: Annotated[int, Limits(low=2, high=50)] = 3) -> S
 def cold_users(basis: Basis, most: Annotated[int, Limits(low=0)] = 0) -> Segment:
     """Warm and cold users: a cold one has at most ``most`` training ratings."""
     train = basis.training("cold_users")
-    counts = translated(train.user_counts.astype(np.float64), train.user_ids, basis.user_ids, missing=0.0)
-    return _warm_and_cold("cold_users", "users", counts, most)
+    return _warm_and_cold("users", train.user_counts, train.user_ids, basis.user_ids, most)
 
 
 @SEGMENTS.register
@@ -186,14 +163,26 @@ def cold_items(basis: Basis, most: Annotated[int, Limits(low=0)] = 0) -> Segment
     """Test ratings of warm and of cold items: a cold one has at most ``most`` training ratings."""
     train = basis.training("cold_items")
     assert basis.item_ids is not None
-    counts = translated(train.item_counts.astype(np.float64), train.item_ids, basis.item_ids, missing=0.0)
-    return _warm_and_cold("cold_items", "items", counts, most)
+    return _warm_and_cold("items", train.item_counts, train.item_ids, basis.item_ids, most)
 
 
-def _warm_and_cold(name: str, of: SegmentOf, counts: NDArray[np.float64], most: int) -> Segment:
-    few = "no training rating" if most == 0 else f"{most} training ratings or fewer"
-    codes = (counts <= most).astype(np.int16)
-    return Segment(name, of, codes, ("warm", "cold"), (f"cold {of} have {few}, warm ones more",))
+@SEGMENTS.register
+def repeats(basis: Basis) -> Segment:
+    """Test items that their user had before, in training, and those that are new to the user."""
+    train = basis.training("repeats")
+    if basis.test is None:
+        raise SettingError("the segment repeats needs the test ratings; choose another segment")
+    test = basis.test
+    users = train.user_ids.recoded(test.users, test.user_ids)
+    places = train.places(users, train.item_ids.recoded(test.items, test.item_ids))
+    codes = np.where(places >= 0, 0, 1).astype(np.int16)
+    note = segment_facts.ByRepeats(int((codes == 0).sum()), len(codes))
+    return Segment("repeats", "ratings", codes, ("repeated", "new"), (note,))
+
+
+def _warm_and_cold(of: SegmentOf, counts: NDArray[Any], own: Vocabulary, ids: Vocabulary, most: int) -> Segment:
+    codes = (translated(counts.astype(np.float64), own, ids, missing=0.0) <= most).astype(np.int16)
+    return Segment(f"cold_{of}", of, codes, ("warm", "cold"), (segment_facts.WarmAndCold(of, most),))
 
 
 def _segment(name: str, value: Any) -> tuple[str, ...]:
@@ -204,44 +193,23 @@ def _segment(name: str, value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(spelled))
 
 
-def _phrase(value: Sequence[str]) -> str | None:
-    return f"by {listed(list(value))}" if value else None
-
-
 @dataclass(frozen=True)
-class Segmenting(Decided):
-    """The groups that results are also shown by.
+class Segmenting(DecisionGroup):
+    """The groups that results are also shown by."""
 
-    Parameters
-    ----------
-    segment
-        ``activity``, ``popularity``, ``period``, ``cold_users`` or ``cold_items`` (with parameters); a file with a user
-        or item column and a group, ``users.csv`` or ``users.csv:age``; or a column of the test file.
-
-    Examples
-    --------
-    >>> Segmenting("activity( new=10 )").segment
-    ('activity(new=10)',)
-    """
-
+    # ``activity``, ``popularity``, ``period``, ``cold_users`` or ``cold_items`` (with parameters); a file with a user
+    # or item column and a group, ``users.csv`` or ``users.csv:age``; or a column of the test file.
     segment: Any = decision(
         "D",
         (),
-        "groups to show separately: activity, popularity, period, cold_users, cold_items, FILE:COLUMN, a column of the "
-        "data",
+        "groups to show apart: activity, popularity, period, cold_users, cold_items, repeats, a column or file",
         check=_segment,
-        phrase=_phrase,
+        phrase=lambda value: f"by {listed(list(value))}" if value else None,
     )
 
     @staticmethod
     def is_built_in(text: str) -> bool:
-        """Whether a text spells a built-in segment, right or wrong.
-
-        Examples
-        --------
-        >>> Segmenting.is_built_in("activity(new=10)"), Segmenting.is_built_in("users.csv")
-        (True, False)
-        """
+        """Whether a text spells a built-in segment, right or wrong."""
         try:
             return parse(text).name in SEGMENTS
         except SettingError:
@@ -273,20 +241,7 @@ _KINDS: Mapping[Role, SegmentOf] = {"user": "users", "item": "items"}
 
 
 def segment_of(by: Any, basis: Basis, *, data: Any = None, reading: Mapping[str, Any] = NOTHING) -> Segment:
-    """Return the segment for a text, a table or a mapping.
-
-    Parameters
-    ----------
-    by
-        The spelling of a built-in segment; a file, or ``FILE:COLUMN``; a column of ``data``; a frame; or a mapping from
-        users to groups.
-    basis
-        The ids and ratings that are grouped.
-    data
-        The file or frame of the test set, whose columns can be named.
-    reading
-        Options of `cranfield.read` for it.
-    """
+    """Return the segment of the ids and ratings of a basis: see `measure_segments` for the other arguments."""
     if isinstance(by, str) and Segmenting.is_built_in(by):
         built_in: Segment = SEGMENTS.call(by, basis)
         return built_in
@@ -306,11 +261,6 @@ def file_and_column(text: str, where: Callable[[str], Path] = meant) -> tuple[Pa
     """Return the file that a text names, and the column after ``:``, if any; None if there is no such file.
 
     ``where`` resolves the path of a file.
-
-    Examples
-    --------
-    >>> file_and_column("activity") is None
-    True
     """
     for name, column in ((text, None), text.rpartition(":")[::2]):
         if name and where(name).is_file():
@@ -344,8 +294,13 @@ def given_groups(table: Any, column: str | None, reading: Mapping[str, Any] = NO
     for role, place in _id_columns(table, column, label, reading):
         group = column or _group_column(table, place, label)
         groups = read(table, user=place, item=group, rating=False, time=False, repeated="last", **_written(reading))
+        if (groups.user_counts <= 1).all() and groups.n_items > _MOST_GROUPS:
+            raise InputError(
+                f"{groups.n_items:,} different groups are too many",
+                source=label,
+                remedy=f"give a column with at most {_MOST_GROUPS} values, such as ages in ranges",
+            )
         if (groups.user_counts <= 1).all():
-            _check_number(groups, label)
             return role, groups
         in_two.append(_in_two_groups(role, groups))
     if len(in_two) > 1:
@@ -355,15 +310,6 @@ def given_groups(table: Any, column: str | None, reading: Mapping[str, Any] = NO
             remedy="name a column that is the same in all rows of a user, or of an item",
         )
     raise InputError(in_two[0], source=label, remedy=f"give every {in_two[0].split()[0]} one group")
-
-
-def _check_number(groups: Ratings, label: str) -> None:
-    if groups.n_items > _MOST_GROUPS:
-        raise InputError(
-            f"{groups.n_items:,} different groups are too many",
-            source=label,
-            remedy=f"give a column with at most {_MOST_GROUPS} values, such as ages in ranges",
-        )
 
 
 def _id_columns(

@@ -15,13 +15,15 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import InputError, SettingError
 from cranfield._table import Cell, Table
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact, sentences
+from cranfield.facts import segment as segment_facts
 from cranfield.judgments import NONE, Context, Judged, Judgments, NegativeGrades, as_judged, as_test, with_live
 from cranfield.measures.averages import Average
+from cranfield.measures.averages_frame import LEVEL
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions
 from cranfield.measures.joining import check_alike, lists_of, repetition_of_lists
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, measure_judged
 from cranfield.measures.scores import NOTHING_WHOLE, Scores
-from cranfield.measures.scores_table import LEVEL
 from cranfield.measures.segmenting import (
     HEAD_MID_TAIL,
     NOTHING,
@@ -52,7 +54,7 @@ class Segments:
         The scores with the group of each list. If items or ratings are grouped, a user has a list for each group: the
         same list, for which only the test ratings of the group count.
     notes
-        How the groups are made, in sentences.
+        How the groups are made.
     compared
         If systems were compared in each group: how many users were, by the metrics.
     """
@@ -60,7 +62,7 @@ class Segments:
     name: str
     of: SegmentOf
     scores: Scores
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
     compared: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
@@ -131,7 +133,7 @@ class Segments:
                 rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
         header = ["group", "system", "users", *self.scores.metrics]
         _, _, how = self.scores.table(averaging).caption.partition("; ")
-        return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", self.notes)
+        return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", sentences(self.notes))
 
     @staticmethod
     def measured(
@@ -189,9 +191,9 @@ class Segments:
         return self.table().html()
 
 
-def user_segments(scores: Scores, by: Any, *, train: Ratings | None = None, data: Any = None) -> Segments:
+def user_segments(scores: Scores, by: Any, *, train: Ratings | None = None) -> Segments:
     """Return scores by groups of users; see `Scores.segments`."""
-    segment = segment_of(by, Basis(scores.user_ids, scores.user_ids, None, train), data=data)
+    segment = segment_of(by, Basis(scores.user_ids, scores.user_ids, None, train))
     if segment.of != "users":
         raise SettingError(
             f"the segment {segment.name} groups {segment.of}, for which lists are measured again; use measure_segments"
@@ -271,7 +273,7 @@ def _of_ratings(
         part = measure_judged([lists.only(mask) for lists in judged], measuring)
         group_of_list = np.full(part.n_lists, place, dtype=np.int16)
         parts.append(replace(part, groups=group_of_list, group_names=segment.names))
-    notes = (*notes, "lists are measured as if the test set held only the ratings of the group")
+    notes = (*notes, segment_facts.RatingsOfGroup())
     return _as_segments(replace(parts[0], **lists_of(parts), **NOTHING_WHOLE), segment, notes)
 
 
@@ -279,13 +281,10 @@ def _group_of_judgments(judgments: Judgments, segment: Segment, test: Ratings | 
     if segment.of == "items":
         return segment.codes[judgments.items]
     assert test is not None
-    n_items = len(judgments.item_ids)
-    rated = test.users.astype(np.int64) * n_items + test.items
-    wanted = judgments.users[judgments.lists].astype(np.int64) * n_items + judgments.items
-    return segment.codes[np.searchsorted(rated, wanted)]
+    return segment.codes[test.places(judgments.users[judgments.lists], judgments.items)]
 
 
-def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], things: str) -> tuple[str, ...]:
+def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], things: str) -> tuple[Fact, ...]:
     """Return notes on the groups, or refuse groups that divide nothing."""
     places = np.unique(groups)
     if segment.unknown is not None and (groups == segment.unknown).all() and segment.examples:
@@ -304,12 +303,11 @@ def _checked(segment: Segment, groups: NDArray[np.int16], ids: Sequence[str], th
         )
     if segment.unknown is None or segment.unknown not in places:
         return segment.notes
-    count = f"{np.count_nonzero(groups == segment.unknown):,} of {len(groups):,}"
-    counted = "lists have users" if things == "users" else "test ratings have items"
-    return (*segment.notes, f"{count} {counted} without a group in {segment.name}: they are in the group unknown")
+    count = int(np.count_nonzero(groups == segment.unknown))
+    return (*segment.notes, segment_facts.WithoutGroup(segment.name, things, count, len(groups)))
 
 
-def _as_segments(scores: Scores, segment: Segment, notes: tuple[str, ...]) -> Segments:
+def _as_segments(scores: Scores, segment: Segment, notes: tuple[Fact, ...]) -> Segments:
     """Return the segments without empty groups."""
     assert scores.groups is not None
     places = np.unique(scores.groups)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,25 +22,8 @@ from cranfield.data import Ratings, RepeatedPairError, read, repeated_pair
 from cranfield.judgments import as_test
 from cranfield.measures.blocks import BlockPlan, Blocks, Tally, UserBlock, measure_block
 from cranfield.measures.ranged import parquet_path
-from cranfield.rankings import (
-    HeldOutTable,
-    Run,
-    RunReading,
-    RunTables,
-    read_test,
-)
-from cranfield.tables import (
-    Fault,
-    Schema,
-    SparkTable,
-    as_polars,
-    by_user,
-    is_spark,
-    named_by_ids,
-    quoted,
-    spark_session,
-    user_blocks,
-)
+from cranfield.rankings import HeldOutTable, Run, RunReading, RunTables, read_test
+from cranfield.tables import Fault, Schema, SparkTable, as_polars, by_user, is_spark, named_by_ids, quoted, user_blocks
 from cranfield.tables import ratings as as_ratings
 
 T = TypeVar("T")
@@ -63,19 +47,6 @@ _SUMS = Schema(place="int", tally="binary")
 _BLOCKS = Schema(_SUMS, block="binary")
 
 
-def refuse_for_spark(options: Mapping[str, Any]) -> None:
-    """Refuse options that do not work with Spark."""
-    for name, value in options.items():
-        if value is not None:
-            raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
-
-
-def session_of(sources: Sequence[Any]) -> Any:
-    """Return the session of the first dataframe, or one that can read paths."""
-    frame = next((source for source in sources if is_spark(source)), None)
-    return spark_session(of=frame)
-
-
 def open_run_on_spark(
     source: Any, session: Any, *, tag: bool = False, ties: Any = "trec_eval", **options: Any
 ) -> SparkRuns:
@@ -85,10 +56,10 @@ def open_run_on_spark(
     if isinstance(source, SparkRuns):
         return source
     if is_spark(source):
-        table, own_name = SparkTable(source, _label("the run", options.get("name"))), "run"
+        name = options.get("name")
+        table, own_name = SparkTable(source, "the run" if name is None else f"the run {name!r}"), "run"
     elif isinstance(source, str | os.PathLike):
-        path = os.fspath(source)
-        table, own_name = SparkTable.read(path, session), None
+        table, own_name = SparkTable.read(os.fspath(source), session), None
     else:
         raise SettingError(
             f"a {type(source).__name__} cannot be used with engine='spark'; give a Spark dataframe or a path to "
@@ -117,10 +88,9 @@ def open_test_on_spark(source: Any, session: Any, *, format: str | None = None, 
         table = _spread(read_test(source, format=kind, **options), session)
         options = {}
     elif is_path:
-        path = os.fspath(source)
         if format == "qrels":
             raise SettingError("only a text file or {user: {item: grade}} can be qrels; leave format out for ratings")
-        table = SparkTable.read(path, session)
+        table = SparkTable.read(os.fspath(source), session)
     else:
         table = _spread(as_test(source), session)
     held_out = SparkTest.of_table(table, **options)
@@ -133,12 +103,10 @@ def _spread(ratings: Ratings, session: Any) -> SparkTable:
     return SparkTable(session.createDataFrame(ratings.frame().to_arrow()), ratings.name or "the test set")
 
 
-def _label(what: str, name: Any) -> str:
-    return what if name is None else f"{what} {name!r}"
-
-
 class SparkRuns(RunTables):
     """Runs in a Spark dataframe; errors name a row by its user and item."""
+
+    table: SparkTable
 
     def runs(self, frame: pl.DataFrame) -> list[Run]:
         """Return the runs of some users, given all rows of these users: one per system, even if it is empty."""
@@ -154,7 +122,6 @@ class SparkRuns(RunTables):
         """Return the systems with a score that is not missing; workers name the row of one that is not a number."""
         place = self._place_of("score")
         assert place is not None
-        assert isinstance(self.table, SparkTable)
         missing = ", ".join(f"'{word}'" for word in self.missing)
         rows = self.table.values(*place, *([] if self.column is None else [self.column]))
         known = rows.filter(f"value is not null and lower(trim(string(value))) not in ({missing})")
@@ -167,12 +134,10 @@ class SparkRuns(RunTables):
         """Yield the distinct ranks of all lists; workers name the row of a rank that is not a number."""
         place = self._place_of("rank")
         assert place is not None
-        assert isinstance(self.table, SparkTable)
         yield self._single(as_polars(self.table.values(*place).distinct()).to_series())
 
     def check(self) -> None:
         """Raise the error with its row, if there is one in a file on this machine."""
-        assert isinstance(self.table, SparkTable)
         if self.table.file is not None:
             RunTables(**{**vars(self), "table": self.table.file}).check()
 
@@ -180,16 +145,18 @@ class SparkRuns(RunTables):
 class SparkTest(HeldOutTable):
     """A test set in a Spark dataframe; errors name a row by its user and item."""
 
+    table: SparkTable
+
     def each(self, function: Callable[[Ratings], T]) -> list[T]:
         """Call a function on the ratings of all users, on the workers."""
         user = _column(self.user)
         others = [_column(name) for name in self.columns if name != self.user]
-        rows = by_user(_table(self).frame.select(user.alias("user"), *others))
+        rows = by_user(self.table.frame.select(user.alias("user"), *others))
         results = _collected(rows.mapInArrow(_OfRatings(self, function), _SUMS.ddl))
-        errors = [result for result in results if isinstance(result, CranfieldError)]
-        if errors:
+        error = _error_of(results)
+        if error is not None:
             self.check()
-            raise self.repeated_error() if isinstance(_first(errors), RepeatedPairError) else _first(errors)
+            raise self.repeated_error() if isinstance(error, RepeatedPairError) else error
         return [result for of_partition in results for result in of_partition]
 
     def _column_grades(self) -> NDArray[np.float64]:
@@ -221,7 +188,6 @@ class SparkTest(HeldOutTable):
         raise AssertionError
 
     def _rows(self, *roles: str) -> Any:
-        assert isinstance(self.table, SparkTable)
         return self.table.select([self.roles[role] for role in roles]).toDF(*roles)
 
     def ratings(self, frame: pl.DataFrame) -> Ratings:
@@ -251,7 +217,6 @@ class SparkTest(HeldOutTable):
 
     @property
     def _in_file(self) -> HeldOutTable | None:
-        assert isinstance(self.table, SparkTable)
         file = self.table.file
         return None if file is None else HeldOutTable(file, self.roles, self.reading)
 
@@ -265,8 +230,7 @@ def measure_tables_on_spark(runs: Sequence[SparkRuns], test: SparkTest, plan: Bl
     # Workers do not know the names of metrics that were registered in this process.
     plan = replace(plan, measuring=plan.measuring.with_(metrics=plan.measuring.wanted))
     task = _MeasureBlocks(tuple(runs), test, tuple(slots), plan, tuple(kinds))
-    sorted_rows = by_user(rows)
-    measured = sorted_rows.mapInArrow(task, _BLOCKS.ddl).persist()
+    measured = by_user(rows).mapInArrow(task, _BLOCKS.ddl).persist()
     blocks = Blocks(plan, available_memory() / 4)
     try:
         blocks.tally = _added_up(measured)
@@ -290,7 +254,7 @@ def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[s
     """
     from pyspark.sql import functions as F
 
-    frames = [_table(table).frame.select(*(f"`{name}`" for name in table.columns)) for table in tables]
+    frames = [table.table.frame.select(*(f"`{name}`" for name in table.columns)) for table in tables]
     kinds = [dict(frame.dtypes) for frame in frames]
     own = [types[table.user] for table, types in zip(tables, kinds)]
     for table, type_of_users in zip(tables, own):
@@ -313,7 +277,7 @@ def _all_rows(tables: Sequence[SparkRuns | SparkTest]) -> tuple[Any, list[dict[s
             (F.col(f"`{held[slot]}`") if slot in held else F.lit(None).cast(slot_type)).alias(slot)
             for slot, slot_type in types.items()
         ]
-        user = _table(table).ids(table.user, own)
+        user = table.table.ids(table.user, own)
         union.append(frame.select(F.lit(place).alias("source"), user.alias("user"), *columns))
     return reduce(lambda above, below: above.unionByName(below), union), slots, own
 
@@ -323,11 +287,6 @@ def _refuse_users(table: SparkRuns | SparkTest) -> None:
     table.check()
     head = table.table.rows(0, 1, table.columns)
     _ = table.runs(head) if isinstance(table, SparkRuns) else table.ratings(head)
-
-
-def _table(table: RunTables | HeldOutTable) -> SparkTable:
-    assert isinstance(table.table, SparkTable)
-    return table.table
 
 
 def _column(name: str) -> Any:
@@ -384,7 +343,8 @@ class _MeasureBlocks:
         tables: list[RunTables | HeldOutTable] = [*self.runs, self.test]
         frames = [
             parts.get(place, frame.clear()).select(
-                _own_ids(pl.col("user"), own).alias(table.user),
+                # Ids that `SparkTable.ids` made have the type that they had, if it is one of numbers.
+                (pl.col("user").cast(_NUMBERS[own]) if own in _NUMBERS else pl.col("user")).alias(table.user),
                 *(pl.col(slot).alias(name) for name, slot in mine.items()),
             )
             for place, (table, mine, own) in enumerate(zip(tables, self.slots, self.kinds))
@@ -392,11 +352,6 @@ class _MeasureBlocks:
         ratings = self.test.ratings(frames[-1])
         runs = [run for table, rows in zip(self.runs, frames) for run in table.runs(rows)]
         return measure_block(runs, ratings, self.plan)
-
-
-def _own_ids(users: pl.Expr, own: str) -> pl.Expr:
-    """Return ids that `SparkTable.ids` made in the type that they had, if it is one of numbers."""
-    return users.cast(_NUMBERS[own]) if own in _NUMBERS else users
 
 
 def _dumps(result: Any) -> bytes:
@@ -417,28 +372,30 @@ def _pickled(result: Any) -> pl.DataFrame:
 def _added_up(measured: Any) -> Tally:
     """Return the sum of the tallies of all partitions; raise the error of one of them, if there is any."""
     rows = measured.filter("tally is not null").select("place", "tally").repartition(_ADDERS)
-    results = _collected(rows.mapInArrow(_add, _SUMS.ddl))
+    total = _sum(_collected(rows.mapInArrow(_add, _SUMS.ddl)))
+    if isinstance(total, CranfieldError):
+        raise total
+    return total
+
+
+def _sum(results: Sequence[Any]) -> Any:
+    """Return the sum of the results of several blocks, or one of their errors."""
+    return _error_of(results) or reduce(add, results)
+
+
+def _error_of(results: Sequence[Any]) -> CranfieldError | None:
+    """Return one of the errors among results, if any; repeated ratings are looked for in rows that are valid."""
     errors = [result for result in results if isinstance(result, CranfieldError)]
-    if errors:
-        raise _first(errors)
-    return reduce(lambda total, part: total + part, results)
-
-
-def _first(errors: Sequence[CranfieldError]) -> CranfieldError:
-    """Return one of the errors of several blocks; repeated ratings are looked for in rows that are valid."""
-    return min(errors, key=lambda error: (isinstance(error, RepeatedPairError), str(error)))
+    return min(errors, key=lambda error: (isinstance(error, RepeatedPairError), str(error)), default=None)
 
 
 def _add(batches: Iterator[Any]) -> Iterator[Any]:
     """Add up the tallies of some partitions, in their order."""
     rows = [row for batch in batches for row in batch.to_pylist()]
     rows.sort(key=lambda row: row["place"])
-    results = [pickle.loads(row["tally"]) for row in rows]
-    errors = [result for result in results if isinstance(result, CranfieldError)]
-    if results:
-        total = _first(errors) if errors else reduce(lambda left, right: left + right, results)
-        frame = pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]})
-        yield from _SUMS.batches(frame)
+    if rows:
+        total = _sum([pickle.loads(row["tally"]) for row in rows])
+        yield from _SUMS.batches(pl.DataFrame({"place": [rows[0]["place"]], "tally": [_dumps(total)]}))
 
 
 def _collected(frame: Any) -> list[Any]:

@@ -10,25 +10,24 @@ from cranfield.metrics.gains import EXPONENTIAL, GAINS, above_one, gain, powers_
 from cranfield.metrics.graded import logarithmic
 from cranfield.metrics.incomplete import bounds
 from cranfield.metrics.over_draws import check_expected
-from cranfield.metrics.phrases import (
-    average_phrase,
-    averaging_phrases,
-    legend,
-    metrics_phrase,
-    relevance_phrase,
-    threshold_phrase,
-    undefined_phrase,
-)
 from cranfield.metrics.predicted import Predicted, check_predictions, check_scores, scale_of
 from cranfield.metrics.spellings import (
     as_metrics,
     as_several,
     at_levels,
+    average_phrase,
+    averaging_phrases,
+    deepest,
     known_metrics,
-    levels_note,
-    possible_values,
+    legend,
+    levels_of,
+    metrics_phrase,
+    properties_of,
+    relevant_items,
     some_metrics,
     spelled_metric,
+    threshold_phrase,
+    undefined_phrase,
 )
 from cranfield.metrics.training import translated
 
@@ -52,20 +51,21 @@ __all__ = [
     "check_expected",
     "check_predictions",
     "check_scores",
+    "deepest",
     "gain",
     "kendall_tau_b",
     "known_metrics",
     "legend",
-    "levels_note",
+    "levels_of",
     "logarithmic",
     "margin_of",
     "metric",
     "metrics_phrase",
-    "possible_values",
     "power_for",
     "power_of_two",
     "powers_less_one",
-    "relevance_phrase",
+    "properties_of",
+    "relevant_items",
     "scale_of",
     "some_metrics",
     "spelled_metric",

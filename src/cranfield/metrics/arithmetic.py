@@ -13,13 +13,7 @@ Values = NDArray[np.float64]
 
 
 def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> Values:
-    """Divide list by list; NaN if the denominator is 0, where the metric is undefined.
-
-    Examples
-    --------
-    >>> ratio(np.array([1.0, 2.0]), np.array([4, 0])).tolist()
-    [0.25, nan]
-    """
+    """Divide list by list; NaN if the denominator is 0, where the metric is undefined."""
     return np.divide(numerator, denominator, out=np.full(len(denominator), np.nan), where=denominator > 0)
 
 
@@ -31,11 +25,6 @@ def power_of_two(largest: Any) -> NDArray[np.int32]:
     """Return the exponents to divide by: 0 for values that are 0, not finite or of ordinary size.
 
     They are even, so that the square root of such a power is also a power of two.
-
-    Examples
-    --------
-    >>> power_of_two([5.0, 0.0, 2.0**1000, 2.0**-900, np.inf, np.nan]).tolist()
-    [0, 0, 1000, -900, 0, 0]
     """
     largest = np.asarray(largest, dtype=np.float64)
     ordinary = ~np.isfinite(largest) | (largest == 0.0)
@@ -58,13 +47,7 @@ _CELLS = 1 << 20
 
 
 def expanded(times: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.int64], NDArray[np.int64]]]:
-    """Repeat each place ``times`` times: yields a block of places, the repeated places, and a count from 0 for each.
-
-    Examples
-    --------
-    >>> [(places.tolist(), count.tolist()) for _, places, count in expanded(np.array([2, 0, 3]))]
-    [([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])]
-    """
+    """Repeat each place ``times`` times: yields a block of places, the repeated places, and a count from 0 for each."""
     ends = np.append(0, np.cumsum(times, dtype=np.int64))
     first = 0
     while first < len(times):

@@ -123,22 +123,12 @@ def _pair(x: ArrayLike, y: ArrayLike) -> Paired:
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """Two scores for each item, in groups: every group is a pair of rankings of its items.
+    """Two scores for each item, in groups: every group is a pair of rankings of its items."""
 
-    Parameters
-    ----------
-    groups
-        The group of each item, ascending.
-    n_groups
-        The number of groups, including empty ones.
-    x, y
-        The scores: of the truth and of the estimate, where that matters.
-    """
-
-    groups: NDArray[Any]
-    n_groups: int
-    x: Values
-    y: Values
+    groups: NDArray[Any]  # the group of each item, ascending
+    n_groups: int  # the number of groups, including empty ones
+    x: Values  # the scores of the truth, where that matters
+    y: Values  # those of the estimate
 
     @cached_property
     def sizes(self) -> Values:
@@ -247,8 +237,7 @@ class _TiedRanks:
 
     first: Values
     ties: Values
-    levels: NDArray[np.int64]
-    """Number of distinct scores in its group that are higher than the item's."""
+    levels: NDArray[np.int64]  # the number of distinct scores in its group that are higher than the item's
 
     @classmethod
     def of(cls, groups: NDArray[Any], values: Values) -> _TiedRanks:
@@ -294,12 +283,9 @@ _FEW_LEVELS = 4
 class _PairCounts:
     """For each item, the number of items of its group that are above it in both rankings, or tied with it."""
 
-    both: Values
-    """Items above it in both rankings."""
-    same_x: Values
-    """Items with the same score in x that are above it in y."""
-    same: Values
-    """Items with the same scores in both rankings, including itself."""
+    both: Values  # items above it in both rankings
+    same_x: Values  # items with the same score in x that are above it in y
+    same: Values  # items with the same scores in both rankings, including itself
 
     @classmethod
     def of(cls, groups: NDArray[Any], x: _TiedRanks, y: _TiedRanks) -> _PairCounts:
@@ -353,8 +339,7 @@ class _Overlap:
     tied group begins, then growing to 1 at its end (variants a and b), or at once (variant w).
     """
 
-    cells: NDArray[np.int64]
-    """Index of the first cell of each group."""
+    cells: NDArray[np.int64]  # the index of the first cell of each group
     shorter: NDArray[np.int64]
     agreement: Values
     overlap: Values

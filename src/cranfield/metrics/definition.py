@@ -46,23 +46,10 @@ _REQUIREMENTS: Mapping[str, Callable[[Judged], NDArray[np.bool_]]] = {
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """The sums behind a property of all lists together; `float` returns the property.
+    """The sums behind a property of all lists together; `float` returns the property."""
 
-    Parameters
-    ----------
-    held
-        The sums; those of disjoint lists can be added (``+``).
-    value
-        A function that computes the property from the sums.
-
-    Examples
-    --------
-    >>> float(Pooled(3.0, abs) + Pooled(-5.0, abs))
-    2.0
-    """
-
-    held: Any
-    value: Callable[[Any], float]
+    held: Any  # the sums; those of disjoint lists can be added (``+``)
+    value: Callable[[Any], float]  # computes the property from the sums
 
     def __add__(self, other: Pooled) -> Pooled:
         return Pooled(self.held + other.held, self.value)
@@ -75,52 +62,29 @@ class Pooled:
 class Definition(Entry[Callable[..., Any]]):
     """A registered metric: its function and its properties.
 
-    Parameters
-    ----------
-    name, aliases, cutoff
-        Its spelling; see `Entry`.
-    thing
-        The function. It takes the `Judged` lists (already cut, condensed and under the right threshold) and the
-        parameters; it returns one value per list, NaN if it is undefined. With ``whole_system`` it returns a single
-        number, or `Pooled` that become one: those can be measured on parts of the users.
-    family
-        The page of the documentation with its formula.
-    requires
-        What a list needs for the metric to be defined: ``relevant items`` or ``non-relevant items`` of the user in the
-        test set; ``gains``, a test item with a gain; ``judgments``, any test rating; ``judged items in the list``;
-        ``items in the list``; or ``nothing``. A list without it has the value NaN, whatever the function returns. A
-        metric may also be undefined for other reasons, such as a correlation for equal ratings.
-    zero_if_undefined
-        Whether an undefined value may count as 0 in an average, as for gains, which are 0 for an empty list.
-    bounds
-        Whether missing judgments make it uncertain, so that it has a value if all unjudged items of a list were
-        relevant, and if none were.
-    lower_is_better
-        Whether lower is better, as for errors.
-    needs
-        What it needs besides lists and test ratings.
-    whole_system
-        Whether it is a property of all lists together, such as catalogue coverage.
-    averages_ties
-        Whether it has a closed form in expectation over the orders of tied items.
-    condensed
-        Whether it is defined on condensed lists, so that its cut-off counts items with a test rating, as for the
-        agreement with the user's own order.
-    between
-        The lowest and the highest value that it can have; intervals do not leave them.
+    The function takes the `Judged` lists (already cut, condensed and under the right threshold) and the parameters; it
+    returns one value per list, NaN if it is undefined. With ``whole_system`` it returns a single number, or `Pooled`
+    that become one: those can be measured on parts of the users.
     """
 
     cutoff: Cutoff = "optional"
-    family: str = "own"
+    family: str = "own"  # the page of the documentation with its formula
+    # What a list needs for the metric to be defined: ``relevant items`` or ``non-relevant items`` of the user in the
+    # test set; ``gains``, a test item with a gain; ``judgments``, any test rating; ``judged items in the list``;
+    # ``items in the list``; or ``nothing``. A list without it has the value NaN, whatever the function returns. A
+    # metric may also be undefined for other reasons, such as a correlation for equal ratings.
     requires: Requirement = "nothing"
-    zero_if_undefined: bool = False
+    zero_if_undefined: bool = False  # whether an undefined value may count as 0 in an average, as for gains
+    # Whether missing judgments make it uncertain: it has a value if all unjudged items of a list were relevant, and if
+    # none were.
     bounds: bool = False
-    lower_is_better: bool = False
-    needs: tuple[Need, ...] = ()
-    whole_system: bool = False
-    averages_ties: bool = False
-    condensed: bool = False
-    between: tuple[float, float] = (-np.inf, np.inf)
+    lower_is_better: bool = False  # as for errors
+    describes: bool = False  # whether it says what lists hold, and neither more nor less of it is better
+    needs: tuple[Need, ...] = ()  # besides lists and test ratings
+    whole_system: bool = False  # whether it is a property of all lists together, such as catalogue coverage
+    averages_ties: bool = False  # whether it has a closed form in expectation over the orders of tied items
+    condensed: bool = False  # whether it is defined on condensed lists: its cut-off counts items with a test rating
+    between: tuple[float, float] = (-np.inf, np.inf)  # its lowest and highest value; intervals do not leave them
 
     common: ClassVar[Mapping[str, Limits]] = {
         # The lowest relevant rating, instead of the threshold of the measurement; see `Metric._at_level`.

@@ -52,28 +52,16 @@ class Users(Enum):
 
 @dataclass(frozen=True)
 class Dialect:
-    """A tool's definition of a metric.
-
-    Parameters
-    ----------
-    tool
-        The tool.
-    definition
-        Its function as a `Metric` uses it: one value per list, NaN for lists that the tool leaves out, so that the mean
-        of what is left is the number that the tool prints.
-    own_name
-        The tool's name for it.
-    words
-        How its value differs from ours, with its defaults (the empty key) and with each option worth showing.
-    users
-        The users it averages over.
-    """
+    """A tool's definition of a metric."""
 
     tool: Tool
+    # Its function as a `Metric` uses it: one value per list, NaN for lists that the tool leaves out, so that the mean
+    # of what is left is the number that the tool prints.
     definition: Definition
-    own_name: str
+    own_name: str  # the tool's name for it
+    # How its value differs from ours, with its defaults (the empty key) and with each option worth showing.
     words: Mapping[str, str]
-    users: Users
+    users: Users  # the users it averages over
 
     def sentence(self, option: str = "") -> str:
         """Return a sentence on how it differs from ours."""
@@ -81,16 +69,9 @@ class Dialect:
 
 
 class Tool:
-    """A program with its own metrics.
+    """A program with its own metrics, named in ``dialect=`` and as its authors write it.
 
-    Parameters
-    ----------
-    name, title
-        Its name in ``dialect=``, and its name as its authors write it.
-    version
-        The version that the dialects were checked against.
-    users
-        The users it averages over, unless a metric says otherwise.
+    The dialects were checked against this version. It averages over ``users``, unless a metric says otherwise.
     """
 
     def __init__(self, name: str, title: str, version: str, users: Users) -> None:

@@ -30,18 +30,12 @@ _LN_2 = float(np.log(2.0))
 
 @dataclass(frozen=True)
 class GainEntry(Entry[Callable[..., Values]]):
-    """A registered gain.
+    """A registered gain."""
 
-    Parameters
-    ----------
-    exponent
-        For a gain that is 2^e − 1 up to a constant factor: e of each judgment. A metric that divides by the ideal needs
-        only that, since a constant factor per list cancels out.
-    of_ratings
-        Whether the function takes ratings, as a user's own function does, instead of `Judgments`.
-    """
-
+    # For a gain that is 2^e − 1 up to a constant factor: e of each judgment. A metric that divides by the ideal needs
+    # only that, since a constant factor per list cancels out.
     exponent: Gain | None = None
+    # Whether the function takes ratings, as a user's own function does, instead of `Judgments`.
     of_ratings: bool = False
 
 
@@ -68,15 +62,7 @@ def gain(name: str, *, replace: bool = False) -> Callable[[RatingGain], RatingGa
 
 
 def powers_less_one(exponents: Values, shift: NDArray[np.float64] | float = 0.0) -> Values:
-    """Return (2^e − 1) / 2^shift without computing 2^e; ``shift`` is a non-negative integer.
-
-    Examples
-    --------
-    >>> powers_less_one(np.array([0.0, 1.0, 5.0])).tolist()
-    [0.0, 1.0, 31.0]
-    >>> powers_less_one(np.array([2000.0, 1999.0, 5.0]), shift=2000.0).tolist()
-    [1.0, 0.5, 0.0]
-    """
+    """Return (2^e − 1) / 2^shift without computing 2^e; ``shift`` is a non-negative integer."""
     small = exponents < 1.0
     unit = np.exp2(-np.asarray(shift, dtype=np.float64))
     # Below 1, the difference of two powers would lose digits, and all of them for a tiny exponent.

@@ -13,15 +13,7 @@ from cranfield._errors import SettingError
 from cranfield.judgments import Judged, Judgments
 from cranfield.metrics.arithmetic import Values, ratio
 from cranfield.metrics.definition import SHARE, metric
-from cranfield.metrics.gains import (
-    Gain,
-    GainName,
-    gain_of,
-    kept_name,
-    over_power,
-    relative_gain_of,
-    within_reach,
-)
+from cranfield.metrics.gains import Gain, GainName, gain_of, kept_name, over_power, relative_gain_of, within_reach
 
 _graded = partial(metric, family="graded", zero_if_undefined=True, bounds=True, between=SHARE)
 

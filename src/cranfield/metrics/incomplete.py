@@ -102,23 +102,13 @@ def bounds(metric: str | Metric, judged: Judged) -> tuple[Values, Values]:
         value = np.asarray(metric(judged))
         return value, value
     depth = judged.depth if metric.cutoff is None else metric.cutoff
-    low, high = np.asarray(metric(pessimistic(judged, depth))), np.asarray(metric(optimistic(judged, depth)))
+    # A rating of 0 has no gain; if it would be relevant, the lowest rating is just below the threshold.
+    threshold = judged.judgments.threshold
+    lowest = 0.0 if threshold > 0 else float(np.nextafter(threshold, -np.inf))
+    ends = lowest, max(judged.judgments.top_grade, threshold)
+    low, high = (np.asarray(metric(_judged_throughout(judged, depth, grade))) for grade in ends)
     unordered = np.isnan(low) | np.isnan(high)
     return np.where(unordered, low, np.minimum(low, high)), np.where(unordered, high, np.maximum(low, high))
-
-
-def pessimistic(judged: Judged, depth: int) -> Judged:
-    """Return the lists with every unjudged item down to rank ``depth`` judged not relevant, with rating 0 or lower.
-
-    A rating of 0 has no gain. If it would be relevant, the rating is just below the threshold.
-    """
-    threshold = judged.judgments.threshold
-    return _judged_throughout(judged, depth, 0.0 if threshold > 0 else float(np.nextafter(threshold, -np.inf)))
-
-
-def optimistic(judged: Judged, depth: int) -> Judged:
-    """Return the lists with every unjudged item down to rank ``depth`` judged relevant, with the highest rating."""
-    return _judged_throughout(judged, depth, max(judged.judgments.top_grade, judged.judgments.threshold))
 
 
 def _judged_throughout(judged: Judged, depth: int, grade: float) -> Judged:

@@ -111,12 +111,6 @@ def mean_weight(
     """Return E[w(before + 1 + X)], where X is how many of ``drawn`` from ``others`` are among those ``above``.
 
     ``weights`` are w(1), w(2), ...; w is 0 beyond.
-
-    Examples
-    --------
-    >>> unit = np.array([1])
-    >>> mean_weight(np.array([1.0]), 0 * unit, unit, 3 * unit, 2 * unit).round(4).tolist()
-    [0.3333]
     """
     logs = np.append(0.0, np.cumsum(np.log(np.arange(1, int(others.max(initial=0)) + 1))))
     result = np.zeros(len(before))

@@ -20,13 +20,7 @@ from cranfield.metrics.graded import logarithmic
 from cranfield.metrics.training import catalogue, codes_of, item_counts, train_of, translated
 from cranfield.tables import UNKNOWN
 
-_popular = partial(
-    metric,
-    family="popularity",
-    bounds=False,
-    averages_ties=True,
-    between=(0.0, np.inf),
-)
+_popular = partial(metric, family="popularity", bounds=False, averages_ties=True, between=(0.0, np.inf))
 
 
 CountedRatings = Literal["positive", "all"]
@@ -123,23 +117,8 @@ def _inverse_propensities(
 def calibrated(weights: Values, pairs: Values, total: float) -> Values:
     """Return probabilities p = min(1, c · weight) whose sum over all pairs is ``total``.
 
-    If the total exceeds the number of pairs with a weight, all of these have probability 1.
-
-    Parameters
-    ----------
-    weights
-        Non-negative weights that the probabilities are proportional to.
-    pairs
-        The number of pairs with each weight.
-    total
-        The expected number of observed pairs.
-
-    Examples
-    --------
-    >>> calibrated(np.array([1.0, 3.0]), np.array([10.0, 10.0]), 8.0).tolist()
-    [0.2, 0.6000000000000001]
-    >>> calibrated(np.array([1.0, 9.0]), np.array([10.0, 10.0]), 15.0).tolist()
-    [0.5, 1.0]
+    ``pairs`` is the number of pairs with each weight, and ``total`` the expected number of observed ones. If it exceeds
+    the number of pairs with a weight, all of these have probability 1.
     """
     open_pairs = (weights > 0) & (pairs > 0)
     certain = np.zeros(len(weights), dtype=np.bool_)

@@ -35,26 +35,14 @@ class Predicted:
     """The measured items of all lists, list by list, each in descending order of predictions.
 
     Items of equal prediction keep the order of the list.
-
-    Parameters
-    ----------
-    lists
-        The list of each item.
-    n_lists
-        The number of lists.
-    ratings
-        The user's rating of each item, y; NaN for an item without one, which keeps its rank and has no error.
-    predictions
-        The predicted rating of each item, p.
-    errors
-        y − p of each item, 0 without a rating.
     """
 
-    lists: NDArray[np.intp]
+    lists: NDArray[np.intp]  # the list of each item
     n_lists: int
+    # The user's rating of each item, y; NaN for an item without one, which keeps its rank and has no error.
     ratings: Values
-    predictions: Values
-    errors: Values
+    predictions: Values  # the predicted rating of each item, p
+    errors: Values  # y − p of each item, 0 without a rating
 
     @classmethod
     def of(cls, judged: Judged, metric_name: str, unrated: float | None = None) -> Predicted:
@@ -149,13 +137,6 @@ class Predicted:
 
         Groups are ``bins`` equal parts of the scale by predicted rating, where an edge belongs to the part below it and
         predictions beyond the scale to the parts at its ends; or, with ``by="rank"``, the ranks of the lists from 1.
-
-        Examples
-        --------
-        >>> ratings, predictions = np.array([5.0, 4, 1]), np.array([4.5, 4.5, 1])
-        >>> items = Predicted(np.zeros(3, dtype=np.intp), 1, ratings, predictions, ratings - predictions)
-        >>> items.curve(RatingScale(1, 5), bins=4).rows()
-        [(1, 1, 1.0, 1.0), (4, 2, 4.5, 4.5)]
         """
         groups = self.places + 1
         if by == "rating":
@@ -199,13 +180,6 @@ def check_predictions(judged: Sequence[Judged], metrics: Sequence[str]) -> None:
 
     Scores of a system that is known only to rank are always refused. Others are accepted as ratings if their median is
     on the scale of the ratings, and 95 % of them are within one range of its ends.
-
-    Parameters
-    ----------
-    judged
-        The lists of each system.
-    metrics
-        The metrics that need predicted ratings.
     """
     for lists in judged if metrics else ():
         run = lists.run

@@ -95,12 +95,7 @@ ELLIOT = Tool("elliot", "Elliot", "0.3.1", Users.RELEVANT_WITH_LIST)
 _as_ours(ELLIOT, {"P": "Precision", "Recall": "Recall", "F1": "F1", "RR": "MRR", "HitRate": "HR"}, cutoff="required")
 
 
-@ELLIOT.dialect(
-    "nDCG",
-    "nDCG",
-    "a relevant item gains 2^(r − threshold + 1) − 1, others nothing",
-    cutoff="required",
-)
+@ELLIOT.dialect("nDCG", "nDCG", "a relevant item gains 2^(r − threshold + 1) − 1, others nothing", cutoff="required")
 def _elliot_ndcg(judged: Judged, *, cutoff: int) -> Values:
     """Return nDCG with an exponential gain that starts at the threshold."""
     return graded.ndcg(judged, cutoff=cutoff, gain="exprelevant")

@@ -9,9 +9,16 @@ from cranfield.rankings.qrels import read_test
 from cranfield.rankings.ranged import HeldOutTable, RunTables
 from cranfield.rankings.ranker import Ranker, RatedRanker, rank
 from cranfield.rankings.reading import check_system_names, is_one_source, read_run, read_runs
-from cranfield.rankings.recommending import decided, rank_under, rank_with, rankers_for, recommend, timed_each
+from cranfield.rankings.recommending import (
+    decided,
+    rank_under,
+    rank_with,
+    rankers_for,
+    recommend,
+    recommend_to_files,
+    timed_each,
+)
 from cranfield.rankings.run import Run, write_run
-from cranfield.rankings.run_files import recommend_to_files
 from cranfield.rankings.sources import RunReading, file_name
 from cranfield.rankings.spark_lists import recommend_on_spark
 from cranfield.rankings.targets import Drawn, Targets

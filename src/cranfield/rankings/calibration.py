@@ -17,7 +17,6 @@ from cranfield._streams import stream
 from cranfield.data import Ratings, RatingScale
 from cranfield.recommenders import Recommender, pair_scores, predicts_ratings
 from cranfield.splits import Split
-from cranfield.tables import UNKNOWN
 
 if TYPE_CHECKING:
     from cranfield.rankings.run import Run
@@ -38,33 +37,14 @@ class Calibration:
 
     The map is linear between its knots and constant beyond the first and the last. It never decreases, so predictions
     keep the order of the scores, except that they may tie.
-
-    Parameters
-    ----------
-    method
-        ``linear`` or ``isotonic``; ``own`` for a system that predicts ratings itself, whose scores are not changed.
-    scores, ratings
-        The knots, by ascending score.
-    pairs
-        The number of held-out ratings it was fitted on.
-    held_out
-        Which ratings these were, in words.
-    spread
-        The standard deviation of the residuals, rating minus prediction, of these pairs.
-
-    Examples
-    --------
-    >>> calibration = fitted_calibration("linear", np.array([0.0, 1, 2]), np.array([1.0, 2, 3]), RatingScale(1, 5))
-    >>> calibration(np.array([-1.0, 0.5, 9.0])).tolist(), calibration.spread
-    ([1.0, 1.5, 5.0], 0.0)
     """
 
-    method: str
-    scores: tuple[float, ...]
+    method: str  # ``own`` for a system that predicts ratings itself, whose scores are not changed
+    scores: tuple[float, ...]  # the knots, by ascending score
     ratings: tuple[float, ...]
-    pairs: int
-    held_out: str
-    spread: float
+    pairs: int  # the number of held-out ratings it was fitted on
+    held_out: str  # which ratings these were, in words
+    spread: float  # the standard deviation of their residuals, rating minus prediction
 
     def __call__(self, scores: NDArray[Any]) -> Values:
         """Return the predicted ratings of scores; NaN stays."""
@@ -151,11 +131,8 @@ class HeldOut(NamedTuple):
     def of(cls, data: Split | Ratings, seed: int) -> HeldOut:
         """Hold out the validation part of a split; without one, a tenth of the training ratings, drawn at random."""
         train, validation = (data, None) if isinstance(data, Ratings) else (data.train, data.validation)
-        if validation is not None and len(validation):
-            names = ("users", "items", "values")
-            both = [np.concatenate([getattr(part, name) for part in (train, validation)]) for name in names]
-            seen = Ratings.from_codes(train.user_ids, train.item_ids, *both, name=train.name, history=train.history)
-            return cls(train, validation, seen)
+        if isinstance(data, Split) and validation is not None and len(validation):
+            return cls(train, validation, data.joined.train)
         drawn = stream(seed, "calibration").random(len(train)) < SHARE
         if drawn.all() or not drawn.any():
             raise SettingError(
@@ -216,17 +193,7 @@ def calibrate(run: Run, validation_run: Run, validation: Ratings, method: str = 
 
 def _met(run: Run, ratings: Ratings) -> tuple[Any, Any]:
     """Return the scores and ratings of the rated items in the lists."""
-    users = _codes(ratings.user_ids, run.user_ids)[np.repeat(run.users, np.diff(run.indptr))].astype(np.int64)
-    items = _codes(ratings.item_ids, run.item_ids)[run.items].astype(np.int64)
-    keys = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
-    wanted = np.where((users == UNKNOWN) | (items == UNKNOWN), -1, users * ratings.n_items + items)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    rated = keys[place] == wanted
+    users = ratings.user_ids.recoded(np.repeat(run.users, np.diff(run.indptr)), run.user_ids)
+    places = ratings.places(users, ratings.item_ids.recoded(run.items, run.item_ids))
     assert run.scores is not None
-    return run.scores[rated], ratings.values[place[rated]]
-
-
-def _codes(ids: Any, others: Any) -> Any:
-    """Return the codes of the ids of another vocabulary."""
-    codes = ids.translation(others)
-    return np.arange(len(others)) if codes is None else codes
+    return run.scores[places >= 0], ratings.values[places[places >= 0]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._decisions import Decided, borrowed, decision, unless
+from cranfield._decisions import DecisionGroup, checked_field, decision, unless
 from cranfield._errors import SettingError
 from cranfield._numbers import nearest_count
 from cranfield._own_code import names_code
@@ -21,7 +21,7 @@ from cranfield._streams import stream
 from cranfield.data import AUTO, Ratings, auto_or_number
 from cranfield.rankings.calibration import CALIBRATIONS
 from cranfield.recommenders import as_recommender
-from cranfield.splits import Split
+from cranfield.splits import Split, counted_test
 
 
 def _sample(name: str, value: object) -> str | int | float:
@@ -39,25 +39,10 @@ def _sample(name: str, value: object) -> str | int | float:
 
 
 @dataclass(frozen=True)
-class Serving(Decided):
-    """Which users are measured and served: by default every user of the test part, but new users have no list.
+class Serving(DecisionGroup):
+    """Which users are measured and served: by default every user of the test part, but new users have no list."""
 
-    Parameters
-    ----------
-    min_ratings
-        Users with fewer training ratings are removed: they are neither served nor measured.
-    sample
-        All of these users, or a number or share of them drawn at random.
-    new_users
-        Users without training ratings, if they are not removed: ``unserved``, without lists, as in a file of lists that
-        was made from training ratings alone; or ``served`` by the systems that can, such as popularity.
-
-    Examples
-    --------
-    >>> Serving(min_ratings=5, sample=0.1)
-    Serving(min_ratings=5, sample=0.1, new_users='unserved')
-    """
-
+    # Users with fewer training ratings are removed: they are neither served nor measured.
     min_ratings: int = decision(
         "B1",
         0,
@@ -74,6 +59,8 @@ class Serving(Decided):
         phrase=unless("all", "{!r} of the users drawn"),
         help="Serve only this many users, or this share of them, drawn at random.",
     )
+    # Users without training ratings, if they are not removed: ``unserved``, without lists, as in a file of lists that
+    # was made from training ratings alone; or ``served`` by the systems that can, such as popularity.
     new_users: str = decision(
         "B1",
         "unserved",
@@ -142,9 +129,14 @@ def _population(train: Ratings, serving: Serving, seed: int) -> tuple[NDArray[np
     return users, enough
 
 
-def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0) -> Ratings:
-    """Return the test ratings of the users of the experiment: all, unless some are removed."""
+def measured_ratings(split: Split, serving: Serving = EVERYONE, seed: int = 0, repeats: str = "exclude") -> Ratings:
+    """Return the test ratings of the users of the experiment: all, unless some are removed.
+
+    If events were divided, ``repeats`` says whether items that the user had before are test items (`Ranking.repeats`).
+    """
     test = split.test
+    if split.repeated is not None:
+        test = counted_test(test, None, repeats, split.repeated)
     if not serving.everyone:
         users, _ = _population(split.inputs, serving, seed)
         measured = np.zeros(split.inputs.n_users, dtype=np.bool_)
@@ -177,7 +169,7 @@ def _fill(name: str, value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Ranking(Decided):
+class Ranking(DecisionGroup):
     """How scores become lists.
 
     ``fill`` puts items that a system cannot score after all others, in the order of another system. The other fields
@@ -253,6 +245,19 @@ class Ranking(Decided):
         phrase=unless("all", "all test items and {} unrated ones drawn"),
         help="Rank all test items of a user and only this many items that the user never rated, drawn at random.",
     )
+    repeats: str = decision(
+        "C1",
+        "exclude",
+        "whether items that the user had before count; 'hide' counts and does not recommend them",
+        choices=("exclude", "allow", "only", "hide"),
+        phrase=unless(
+            "exclude",
+            "{}",
+            {"allow": "repeats count", "only": "only repeats count", "hide": "repeats count but are not recommended"},
+        ),
+        help="Items that the user had before the test: exclude them, allow both, only them, or hide them (they count, "
+        "but are not recommended).",
+    )
     keep_seen: bool = decision(
         "C1",
         False,
@@ -269,12 +274,19 @@ class Ranking(Decided):
         phrase=unless(100, "lists of {}"),
         help="The length of the lists, or all.",
     )
-    threshold: float | str | None = borrowed(AUTO, auto_or_number)
+    threshold: float | str | None = checked_field(AUTO, auto_or_number)
 
     @property
     def one_relevant(self) -> bool:
         """Whether there is a list for each relevant item."""
         return self.relevant == "one"
+
+    @property
+    def offered(self) -> Literal["new", "all", "seen"]:
+        """The items that a list may hold: those new to the user, all, or those that the user had before."""
+        if self.repeats == "only":
+            return "seen"
+        return "all" if self.repeats == "allow" or self.keep_seen else "new"
 
     @property
     def drawn(self) -> int | None:
@@ -318,11 +330,14 @@ class Ranking(Decided):
                 f"calibration={self.calibration!r} predicts ratings of items that a system scores, and fill="
                 f"{self.fill!r} lists others too; leave one of them out"
             )
+        if self.keep_seen and self.repeats == "hide":
+            raise SettingError("repeats='hide' recommends new items only, and keep_seen=True others; leave one out")
         others = {
             f"lists='{self.lists}'": self.lists != "full",
             f"relevant='{self.relevant}'": self.one_relevant,
             f"nonrelevant={self.nonrelevant}": self.nonrelevant != "all",
             "keep_seen=True": self.keep_seen,
+            f"repeats='{self.repeats}'": self.offered != "new" and not self.keep_seen,
         }
         for other, contradicts in others.items():
             if self.unrated != "all" and contradicts:
@@ -343,5 +358,6 @@ class RankingOptions(TypedDict, total=False):
     relevant: str
     nonrelevant: int | str | None
     unrated: int | str | None
+    repeats: str
     keep_seen: bool
     calibration: str

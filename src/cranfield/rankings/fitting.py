@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,15 @@ from cranfield._errors import CranfieldError, InputError
 from cranfield._settings import available_memory, settings
 from cranfield._terminal import progress
 from cranfield.data import Ratings, check_ratings
-from cranfield.recommenders import CheckpointError, Model, Recommender, blas_threads, fit_takes, named_systems
+from cranfield.recommenders import (
+    CheckpointError,
+    EpochModel,
+    Model,
+    Recommender,
+    blas_threads,
+    fit_takes,
+    named_systems,
+)
 
 # Ctrl-C reaches every process of a terminal, but the parent stops the workers.
 _WORKER = (
@@ -195,33 +204,19 @@ def fit_each(
     systems: Any,
     *,
     validation: Ratings | None = None,
+    whole: Ratings | None = None,
     checkpoints: Mapping[str, Path] = NOWHERE,
     seed: int = 0,
     jobs: int | None = None,
 ) -> Iterator[Done]:
-    """Train systems in parallel, and yield each as soon as it is fitted.
+    """Train systems in parallel, and yield each as soon as it is fitted; errors in the arguments are raised at once.
 
-    Parameters
-    ----------
-    train
-        The training ratings.
-    systems
-        One system or several, as for `recommend`.
-    validation
-        The validation part, for systems whose ``fit`` takes one.
-    checkpoints
-        Checkpoint files of systems that learn in epochs, by the names of the systems.
-    seed
-        The seed of spelled systems that have none.
-    jobs
-        How many systems are trained at a time, each in a process; see `recommend`. Processes return what they learned
-        as arrays (`Model.state`). Only a few systems are in memory at a time, even if the caller is slow.
-
-    Returns
-    -------
-    iterator of Done
-        The position of each system, the fitted system as its ``result``, and its share of the seconds. Errors in the
-        arguments are raised at once.
+    The ``systems`` and ``jobs`` are those of `recommend`; ``seed`` is that of spelled systems that have none. Systems
+    whose ``fit`` takes one get the ``validation`` part, and those that learn in epochs their file of ``checkpoints``,
+    which are by name. With ``whole``, the training and validation parts together, that is what they learn from in the
+    end: see `fitted`. Processes return what they learned as arrays (`Model.state`). Only a few systems are in memory at
+    a time, even if the caller is slow. A result has the position of a system, the fitted system, and its share of the
+    seconds.
 
     Examples
     --------
@@ -233,21 +228,49 @@ def fit_each(
     if len(train) == 0:
         raise InputError("the training set holds no ratings", remedy="give some, or fix the split")
     named = named_systems(systems, check.whole("seed", seed, at_least=0))
+    final = train if whole is None else whole  # other processes train only systems that take no validation part
     return each_system(
         "Training",
         named,
         movable(systems, named),
         jobs_for(train.n_items, len(train), len(named), jobs),
-        here=lambda name, system: fitted(system, train, validation, checkpoints.get(name)),
-        there=partial(_learned, train),
-        back=lambda _, system, state: system.restore(state, train),
+        here=lambda name, system: fitted(system, train, validation, checkpoints.get(name), whole),
+        there=partial(_learned, final),
+        back=lambda _, system, state: system.restore(state, final),
     )
 
 
 def fitted(
-    system: Recommender, train: Ratings, validation: Ratings | None = None, checkpoint: Path | None = None
+    system: Recommender,
+    train: Ratings,
+    validation: Ratings | None = None,
+    checkpoint: Path | None = None,
+    whole: Ratings | None = None,
 ) -> Recommender:
-    """Train one system in this process; a ``checkpoint`` of another training is replaced."""
+    """Train one system in this process; with the ``whole`` of training and validation, on that in the end.
+
+    A system that stops early is then trained twice: on the training part until the validation part stops it, and on the
+    whole for as many epochs as were best. A system that takes a validation part but does not learn by epochs, and so
+    cannot say when to stop without one, is trained once, on the training part alone. A ``checkpoint`` of another
+    training is replaced.
+    """
+    if whole is None:
+        return _trained(system, train, validation, checkpoint)
+    if validation is None or not fit_takes(system, "validation"):
+        return _trained(system, whole, None, checkpoint)
+    if not isinstance(system, EpochModel):
+        return _trained(system, train, validation, checkpoint)
+    stopped = _trained(copy(system), train, validation, checkpoint)
+    assert isinstance(stopped, EpochModel)
+    system.epochs = stopped.best_epoch
+    again = None if checkpoint is None else checkpoint.with_name(f"{checkpoint.stem}-refit.npz")
+    learned = _trained(system, whole, None, again)
+    if again is not None:
+        again.unlink(missing_ok=True)
+    return learned
+
+
+def _trained(system: Recommender, train: Ratings, validation: Ratings | None, checkpoint: Path | None) -> Recommender:
     options: dict[str, Any] = {"validation": validation, "checkpoint": checkpoint}
     taken = {name: value for name, value in options.items() if value is not None and fit_takes(system, name)}
     # More BLAS threads change the last digits, and so the bytes. Our systems use the threads in their own loops.

@@ -15,7 +15,7 @@ import polars as pl
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._record import Step
-from cranfield.data import Ratings, read
+from cranfield.data import Ratings, read, test_policy
 from cranfield.rankings.columns import encode, find_roles
 from cranfield.rankings.sources import file_text, is_pandas, json_lists, rows_of_dict, system_name
 from cranfield.rankings.text import gap, has_trec, tidy_trec
@@ -34,7 +34,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         ``"ratings"`` or ``"qrels"``; detected by default. A file contains qrels if its rows have four words, the second
         0 (00, Q0) and the last a number.
     reading
-        As for `cranfield.read`.
+        As for `cranfield.read`; pairs that repeat are an error unless ``repeated`` says how they become one rating.
 
     Returns
     -------
@@ -48,6 +48,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
     """
     if format not in (None, "ratings", "qrels"):
         raise SettingError(f"format={format!r} is not known; a test set is 'ratings' or 'qrels'")
+    reading["repeated"] = test_policy(reading.get("repeated", "error"))
     name, text = reading.pop("name", None), None
     if type(source).__module__.partition(".")[0] == "ranx" and hasattr(source, "to_dict"):
         source = source.to_dict()
@@ -142,4 +143,4 @@ def _file(data: bytes, label: str) -> io.BytesIO:
 def _stated(ratings: Ratings, format: str) -> Ratings:
     *before, last = ratings.history
     step = Step("read_test", {"format": format, **last.settings}, last.effect, last.notes)
-    return replace(ratings, history=(*before, step))
+    return replace(ratings, history=(*before, step), events=None)  # a test set by itself is not divided

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
 from cranfield._record import Step
-from cranfield.data import Ratings, RepeatedPairError, read
+from cranfield.data import Ratings, RepeatedPairError, read, test_policy
 from cranfield.rankings.columns import MISSING, encode, find_roles, numbers
 from cranfield.rankings.layouts import choose_layout
 from cranfield.rankings.lists import ListOrder, first_rank
@@ -230,6 +230,7 @@ class HeldOutTable:
         named = {} if format is not None else columns_of_test(table.names)
         chosen = {role: named.get(role) if choice is None else choice for role, choice in chosen.items()}
         places = find_columns(table.names, len(table.names), chosen, {}, table.label)
+        reading["repeated"] = test_policy(reading.get("repeated", "error"))
         return cls(table, {role: table.names[place] for role, place in places.items()}, reading)
 
     @property

@@ -47,20 +47,10 @@ def rank(
     seed: int = 0,
     name: str | None = None,
 ) -> Run:
-    """Rank items by a system that is already fitted.
+    """Rank items by a system that is already fitted on the training ratings of a split.
 
-    Parameters
-    ----------
-    system
-        Fitted on the training ratings of the split, by `fit_each` or `read_model` for instance.
-    split
-        A split, or only training ratings if nothing below needs test ratings.
-    serving, ranking
-        Who is served (B1), and how scores become lists (B2, C1).
-    seed
-        Seed of the choice of users and of targets, and of the fill.
-    name
-        The name of the run; by default that of the system.
+    Only training ratings are enough if nothing needs test ratings. ``serving`` says who is served (B1), ``ranking`` how
+    scores become lists (B2, C1); ``seed`` is that of the choice of users and targets, and of the fill.
 
     Examples
     --------
@@ -96,18 +86,27 @@ class Ranker:
     targets: Targets
     users: NDArray[np.int32]
     served: Step
-    train: Ratings  # what systems learn from
+    train: Ratings  # what systems learn from at first
     profiles: Ratings | None = None  # what lists are made from, if users are held out whole
     held_out: HeldOut | None = None
     validation: Ratings | None = None  # for systems that use it in training
+    whole: Ratings | None = None  # what systems learn from in the end: training and validation; None if only ``train``
 
     @classmethod
     def of(
-        cls, data: Split | Ratings, serving: Serving, ranking: Ranking, seed: int, held_out: HeldOut | None = None
+        cls,
+        data: Split | Ratings,
+        serving: Serving,
+        ranking: Ranking,
+        seed: int,
+        held_out: HeldOut | None = None,
+        *,
+        refit: bool = True,
     ) -> Ranker:
         """Determine the users and targets, and refuse decisions that leave no list at all.
 
-        ``held_out`` are the ratings that a calibration is fitted on, if they are not the validation part.
+        ``held_out`` are the ratings that a calibration is fitted on, if they are not the validation part. Lists hold no
+        items of the training and validation parts. With ``refit``, systems learn from both in the end.
         """
         if not isinstance(data, Split | Ratings):
             raise SettingError(
@@ -122,7 +121,9 @@ class Ranker:
         if len(train) == 0:
             raise InputError("the training set holds no ratings", remedy="give some, or fix the split")
         seed = check.whole("seed", seed, at_least=0)
-        seen = train
+        validates = isinstance(data, Split) and data.validation is not None and not data.is_for_search
+        seen = data.joined.train if isinstance(data, Split) and validates else train
+        whole = seen if validates and refit else None
         if ranking.calibration != "none":
             if held_out is None and (isinstance(data, Ratings) or data.validation is None):
                 raise SettingError(
@@ -131,7 +132,11 @@ class Ranker:
                     "recommend"
                 )
             held_out = held_out or HeldOut.of(data, seed)
-            train, seen = held_out.train, held_out.seen
+            train, seen = held_out.train, seen if validates else held_out.seen
+        if isinstance(data, Split) and ranking.keep_seen and ranking.repeats == "exclude" and data.repeated is not None:
+            raise SettingError(
+                "repeats='exclude' recommends new items only, and keep_seen=True others too; set repeats='allow'"
+            )
         inputs = seen if profiles is None else profiles
         targets = Targets(inputs, test, ranking, seed, groups)
         users, served = served_users(inputs, serving, seed)
@@ -141,7 +146,12 @@ class Ranker:
                 "list to rank; lower the threshold"
             )
         validation = data.validation if isinstance(data, Split) else None
-        return cls(targets.drawn_for(users), users, served, train, profiles, held_out, validation)
+        return cls(targets.drawn_for(users), users, served, train, profiles, held_out, validation, whole)
+
+    @property
+    def learned_from(self) -> Ratings:
+        """What systems learn from in the end."""
+        return self.train if self.whole is None else self.whole
 
     @property
     def ranking(self) -> Ranking:
@@ -173,7 +183,7 @@ class Ranker:
         plain = self.fitted_fill is None and self.profiles is None and not self.ranking.one_relevant
         # For deep lists, ``top`` of our models takes as long as scoring every item.
         is_deep = isinstance(system, Model) and 8 * self._most > self.width
-        gives_lists = plain and isinstance(system, GivesLists) and not is_deep
+        gives_lists = plain and isinstance(system, GivesLists) and not is_deep and self.ranking.offered != "seen"
         of_test = plain and self.ranking.lists == "condensed" and self.targets.drawn is None
         by_pairs = of_test and isinstance(system, ScoresPairs)
 
@@ -191,10 +201,10 @@ class Ranker:
         """Rank the test items of users by the scores of these pairs."""
         assert self.targets.test is not None
         rows, items = rated_cells(self.targets.test, users)
-        if not self.ranking.keep_seen:
-            known_rows, known = rated_cells(self.targets.train, users)
-            unseen = ~np.isin(rows * self.width + items, known_rows * self.width + known)
-            rows, items = rows[unseen], items[unseen]
+        if self.ranking.offered != "all":
+            seen = self.targets.train.places(users[rows], items) >= 0
+            offered = seen == (self.ranking.offered == "seen")
+            rows, items = rows[offered], items[offered]
         scores = pair_scores(name, system, users[rows], items, self.width)
         order = np.lexsort((self._ties.place[items], -scores, rows))
         order = order[~np.isnan(scores[order])]
@@ -208,7 +218,9 @@ class Ranker:
         if self.profiles is None:
             scores = system.score(users)
         else:
-            scores = from_profiles(name, system).score_profiles(self._profile_rows[users])
+            in_time = getattr(system, "profiles_in_time", False)
+            profiles = self.profiles.of_users(users) if in_time else self._profile_rows[users]
+            scores = from_profiles(name, system).score_profiles(profiles)
         return checked_scores(name, scores, (len(users), self.width))
 
     @cached_property
@@ -239,7 +251,7 @@ class Ranker:
         fill = fill_system(self.ranking.fill, self.targets.seed)
         if fill is not None:
             with blas_threads(1 if isinstance(fill, Model) else settings.workers):
-                fill.fit(self.train)
+                fill.fit(self.learned_from)
         return fill
 
     def _lists(self, users: NDArray[Any], scores: NDArray[Any]) -> BlockColumns:

@@ -114,11 +114,6 @@ def file_name(systems: Iterable[str]) -> dict[str, str]:
     """Return a file stem for each spelled system, by the name of its run.
 
     The stem is the name without spaces. Characters that are special in file systems or shells become underscores.
-
-    Examples
-    --------
-    >>> file_name(["popularity", "knn( k=50, overlap=5 )"])
-    {'popularity': 'popularity', 'knn(k=50, overlap=5)': 'knn(k=50,overlap=5)'}
     """
     stems: dict[str, str] = {}
     for system in systems:

@@ -87,7 +87,7 @@ class Targets:
     @property
     def step(self) -> Step:
         """The choices, for the record."""
-        names = ("candidates", "relevant", "nonrelevant", "unrated", "lists", "keep_seen", "threshold")
+        names = ("candidates", "relevant", "nonrelevant", "unrated", "lists", "repeats", "keep_seen", "threshold")
         kind = "non-relevant" if self.ranking.unrated == "all" else "unrated"
         short = {} if self.drawn is None else {f"users with fewer {kind} items than asked": self.drawn.short}
         return Step("targets", {name: getattr(self.ranking, name) for name in names} | {"seed": self.seed}, short)
@@ -148,8 +148,9 @@ class Targets:
             within &= self._among(items, *rated_cells(self._test, users))
         elif self.ranking.candidates == "test":
             within &= (self._test.item_counts > 0)[np.where(within, items, 0)]
-        if not self.ranking.keep_seen:
-            within &= ~self._among(items, *rated_cells(self.train, users))
+        if self.ranking.offered != "all":
+            seen = self._among(items, *rated_cells(self.train, users))
+            within &= seen if self.ranking.offered == "seen" else ~seen
         return within
 
     def _among(self, items: NDArray[Any], rows: NDArray[Any], members: NDArray[Any]) -> NDArray[np.bool_]:
@@ -167,7 +168,7 @@ class Targets:
         return self.test
 
     def _open(self, users: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return C without the items that the user has seen, condensed if the lists are condensed."""
+        """Return the items of C that may be offered to each user, condensed if the lists are condensed."""
         shape = len(users), self.train.n_items
         if self.ranking.lists == "condensed":
             allowed = np.zeros(shape, dtype=np.bool_)
@@ -176,8 +177,13 @@ class Targets:
             allowed = np.repeat((self._test.item_counts > 0)[None, :], len(users), axis=0)
         else:
             allowed = np.ones(shape, dtype=np.bool_)
-        if not self.ranking.keep_seen:
-            allowed[rated_cells(self.train, users)] = False
+        seen = rated_cells(self.train, users)
+        if self.ranking.offered == "new":
+            allowed[seen] = False
+        elif self.ranking.offered == "seen":
+            among = np.zeros(shape, dtype=np.bool_)
+            among[seen] = True
+            allowed &= among
         return allowed
 
     def drawn_for(self, users: NDArray[np.int32]) -> Targets:

@@ -100,7 +100,7 @@ def find_cells(data: bytes) -> tuple[bytes, str | None]:
     if gap is None:
         return data, None
     if gap != "\t" and b"[" in sample and not re.search(rb'"\s*\[', sample) and all("[" in line for line in body):
-        return _BRACKETED.sub(_quoted, data), gap
+        return _BRACKETED.sub(lambda cell: b'"' + cell[0].replace(b'"', b"") + b'"', data), gap
     if _has_wide_rows(lines, gap):
         header, newline, rows = data.partition(b"\n")
         row = re.compile(rb"^([^\n]+?)(" + re.escape(gap.encode()) + rb")([^\r\n]*)", re.MULTILINE)
@@ -114,10 +114,6 @@ def _first_gap(lines: Sequence[str]) -> str | None:
         return "\t"
     gaps = {match[1] if (match := _FIRST_GAP.match(line)) else None for line in lines}
     return next(iter(gaps)) if len(gaps) == 1 else None
-
-
-def _quoted(cell: re.Match[bytes]) -> bytes:
-    return b'"' + cell[0].replace(b'"', b"") + b'"'
 
 
 def _has_wide_rows(lines: Sequence[str], gap: str) -> bool:

@@ -130,16 +130,10 @@ class EpochModel(Model):
     def fit(self, train: Ratings, validation: Ratings | None = None, *, checkpoint: str | Path | None = None) -> Self:
         """Learn from the training ratings.
 
-        Parameters
-        ----------
-        train
-            The training ratings.
-        validation
-            Ratings to evaluate every epoch on: by nDCG@10, or by RMSE if the system predicts ratings. With a
-            ``patience``, training stops after this many epochs without improvement, and the best epoch is kept.
-        checkpoint
-            A file that keeps the state after every epoch. If it exists, training resumes from it. A checkpoint of
-            another system, other settings, other ratings, another version or more epochs is refused.
+        With a ``validation`` part, every epoch is evaluated on it: by nDCG@10, or by RMSE if the system predicts
+        ratings. With a ``patience``, training stops after this many epochs without improvement, and the best epoch is
+        kept. A file ``checkpoint`` keeps the state after every epoch, and training resumes from it. A checkpoint of
+        another system, other settings, other ratings, another version or more epochs is refused.
         """
         known = self._learnable(train)
         self._trained_by = self._machinery()

@@ -317,11 +317,8 @@ class ProfileModel(Model):
     def score_profiles(self, profiles: Any) -> NDArray[Any]:
         """Return a row of scores over all items for each profile; NaN where the method has no score.
 
-        Parameters
-        ----------
-        profiles
-            Ratings over the items of the training vocabulary, or a sparse matrix of them: one row per profile, one
-            column per item code. Items without training ratings are ignored.
+        ``profiles`` are ratings over the items of the training vocabulary, or a sparse matrix of them: one row per
+        profile, one column per item code. Items without training ratings are ignored.
 
         Examples
         --------
@@ -333,11 +330,7 @@ class ProfileModel(Model):
         from scipy import sparse
 
         if isinstance(profiles, Ratings):
-            if profiles.item_ids != self.train.item_ids:
-                raise SettingError(
-                    "the profiles and the training ratings have different vocabularies of items; use "
-                    "cf.splits.predefined to join them"
-                )
+            check_item_ids(profiles, self.train)
             rows = rating_matrix(profiles)
         else:
             rows = sparse.csr_array(profiles, dtype=np.float64)
@@ -359,6 +352,15 @@ class ProfileModel(Model):
 
     def _score_profiles(self, profiles: Any) -> NDArray[Any]:
         raise NotImplementedError
+
+
+def check_item_ids(profiles: Ratings, train: Ratings) -> None:
+    """Refuse profiles over another vocabulary of items than that of the training ratings."""
+    if profiles.item_ids != train.item_ids:
+        raise SettingError(
+            "the profiles and the training ratings have different vocabularies of items; use "
+            "cf.splits.predefined to join them"
+        )
 
 
 class _KnownCodes(NamedTuple):

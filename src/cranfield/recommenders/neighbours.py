@@ -281,18 +281,10 @@ def _shrunk_neighbours(rows: Any, k: int, shrinkage: float) -> Any:
 
 @dataclass
 class _ResidualNeighbours(Model):
-    """The base of both directions: the biases, the residuals and the size of the neighbourhood.
+    """The base of both directions: the biases, the residuals and the size of the neighbourhood."""
 
-    Parameters
-    ----------
-    k
-        The number of neighbours.
-    shrinkage
-        The number of common ratings at which a similarity is halved.
-    """
-
-    k: int = setting(100, low=1)
-    shrinkage: float = setting(100.0, low=0)
+    k: int = setting(100, low=1)  # the number of neighbours
+    shrinkage: float = setting(100.0, low=0)  # the number of common ratings at which a similarity is halved
 
     def _fit(self, train: Ratings) -> None:
         ratings = rating_matrix(train)

@@ -91,7 +91,8 @@ class ScoresProfiles(Recommender, Protocol):
         """Return a row of scores over all items for each profile; NaN where the method has no score.
 
         ``profiles`` is a sparse matrix in rows (CSR): one row per profile, one column per item code of the training
-        vocabulary, ratings as entries.
+        vocabulary, ratings as entries. If the system has the attribute ``profiles_in_time = True``, it is `Ratings`
+        with one user per profile, which have times, baskets and repeats, as far as the data do.
         """
         ...
 
@@ -130,15 +131,10 @@ class _MatrixModel:
 
 
 class ImplicitModel(_MatrixModel):
-    """A model of the library `implicit`, trained on the users × items matrix of ratings.
+    """A model of `implicit.als`, `implicit.bpr`, `implicit.lmf` or `implicit.nearest_neighbours`, fitted on ratings.
 
     Models with factors score by their inner product, item neighbourhoods by their similarity matrix. NaN for users and
     items without training ratings, and for items that a neighbourhood does not reach.
-
-    Parameters
-    ----------
-    model
-        Any of `implicit.als`, `implicit.bpr`, `implicit.lmf` or `implicit.nearest_neighbours`.
     """
 
     def __init__(self, model: Any) -> None:
@@ -197,15 +193,7 @@ class ScikitModel(_MatrixModel):
 
 
 class Function:
-    """A function of the training ratings and user codes that returns the users' scores of all items.
-
-    Examples
-    --------
-    >>> train = Ratings.of(["ann", "bob"], ["x", "y"])
-    >>> longest = Function(lambda train, users: np.tile(train.item_counts, (len(users), 1)))
-    >>> longest.fit(train).score([0]).tolist()
-    [[1, 1]]
-    """
+    """A function of the training ratings and user codes that returns the users' scores of all items."""
 
     def __init__(self, function: Callable[[Ratings, NDArray[np.int32]], Any]) -> None:
         self.function = function

@@ -150,24 +150,15 @@ def _smoothed(ratings: Any, smoothing: str, amount: float) -> _UserModels:
 
 @dataclass
 class _RelevanceModel(Model):
-    """The base of RM1 and RM2: the neighbours V_u and the smoothed models of the users.
-
-    Parameters
-    ----------
-    k
-        The number of neighbours.
-    neighbours
-        How they are found: by the ``cosine``, as published, or by query likelihood (``ql``), which works better.
-    smoothing, amount
-        ``jm``, ``dirichlet``, ``absolute`` (discounting) or ``additive``, and its parameter.
-    """
+    """The base of RM1 and RM2: the neighbours V_u and the smoothed models of the users."""
 
     needs_positive: ClassVar[bool] = True
 
     k: int = setting(100, low=1)
+    # How they are found: by the cosine, as published, or by query likelihood, which works better.
     neighbours: str = setting("cosine", choices=("cosine", "ql"))
     smoothing: str = setting("additive", choices=_SMOOTHINGS)
-    # In single precision, smaller amounts would be 0.
+    # The parameter of the smoothing. In single precision, smaller amounts would be 0.
     amount: float = setting(0.01, low=1e-30)
 
     def __post_init__(self) -> None:

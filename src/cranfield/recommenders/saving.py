@@ -30,12 +30,6 @@ def can_be_kept(system: Any) -> bool:
     """Whether `save_model` can save a system: a `Model`, or a system with ``save`` and ``load``.
 
     Your own `Model` needs ``save`` and ``load`` too if it learns anything other than arrays and plain values.
-
-    Examples
-    --------
-    >>> from cranfield.recommenders import recommender
-    >>> can_be_kept(recommender("knn")), can_be_kept(lambda train, users: None)
-    (True, False)
     """
     return isinstance(system, Model) or _keeps_itself(system)
 

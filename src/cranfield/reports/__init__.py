@@ -1,10 +1,10 @@
 """The report: figures, tables, the page, and the demo."""
 
+from cranfield._figures import Style, check_libraries, save, themed
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.demonstration import SIZES, Demo, demo
-from cranfield.reports.figures import Style, check_libraries, save, themed
-from cranfield.reports.html_page import Section, page, write_page
+from cranfield.reports.html_page import Section, page
 from cranfield.reports.markup import Column, Value, downloads, figure, paragraphs, percent, table, text
 from cranfield.reports.reporting import other_decisions, report, report_experiment, write_report
 from cranfield.reports.sections.bias import TITLE, beside_random, bias_sections
@@ -41,7 +41,6 @@ __all__ = [
     "text",
     "themed",
     "write_audit",
-    "write_page",
     "write_report",
     "write_split_page",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from cranfield._figures import drawn_beside, unchecked_charts
+from cranfield._figures import Style, drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield.audits import FIGURES, Audit, PairView, audit_tables, pair_tables
 from cranfield.reports import figures
-from cranfield.reports.html_page import page, write_page
+from cranfield.reports.html_page import page
 from cranfield.reports.sections.audit import audit_sections
 
 _TITLE = "Does the winner survive other decisions?"
@@ -27,39 +27,21 @@ def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
 
 @unchecked_charts()
 def write_audit(
-    audit: Audit,
-    folder: str | Path,
-    *,
-    title: str = _TITLE,
-    lead: str = "",
-    data: str = "",
-    style: figures.Style = "paper",
+    audit: Audit, folder: str | Path, *, title: str = _TITLE, lead: str = "", data: str = "", style: Style = "paper"
 ) -> list[Path]:
     """Write ``report.html``, the figures as PDF and SVG and the tables as LaTeX into a folder; return the files.
 
-    Figures and tables of a pair show the two best systems under the starting point.
-
-    Parameters
-    ----------
-    audit
-        What was found.
-    folder
-        Where to write the files; figures and tables go into subfolders of these names.
-    title, lead
-        As for `audit_page`.
-    data
-        The name of the data, for captions.
-    style
-        The sizes and fonts of the figures.
+    Figures and tables go into subfolders of these names; those of a pair show the two best systems under the starting
+    point. ``title`` and ``lead`` are as for `audit_page`, ``data`` is the name of the data for captions.
     """
     folder = Path(folder)
     drawings, finish = begin_figures(audit, folder / "figures", style)
-    page = write_page(folder / "report.html", audit_page(audit, title=title, lead=lead))
+    html = write_text(folder / "report.html", audit_page(audit, title=title, lead=lead))
     finish()
-    return [page, *drawings, *write_tables(audit, folder / "tables", data)]
+    return [html, *drawings, *write_tables(audit, folder / "tables", data)]
 
 
-def begin_figures(audit: Audit, folder: Path, style: figures.Style) -> tuple[list[Path], Callable[[], None]]:
+def begin_figures(audit: Audit, folder: Path, style: Style) -> tuple[list[Path], Callable[[], None]]:
     """Start drawing every figure of an audit; return the files and a function that writes them."""
     return figures.begin_drawing({kind: audit.plot(kind, style=style) for kind in FIGURES}, folder)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cranfield import recommenders
-from cranfield._figures import drawn_beside, unchecked_charts
+from cranfield._figures import Style, drawn_beside, unchecked_charts
 from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
@@ -15,7 +15,7 @@ from cranfield.measures import PLAIN, Scores
 from cranfield.reports import figures
 from cranfield.reports.audit_page import begin_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
-from cranfield.reports.html_page import Section, page, write_page
+from cranfield.reports.html_page import Section, page
 from cranfield.reports.markup import paragraphs, percent, text
 from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.bias import bias_section
@@ -77,11 +77,11 @@ def demo_page(demo: Demo) -> str:
 
 
 @unchecked_charts()
-def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> Path:
+def write_demo(demo: Demo, folder: Path, *, style: Style = "paper") -> Path:
     """Write the page, tables, figures as PDF and SVG, and the audit into a folder; return the path of the page."""
     drawn = figures.begin_drawing(_charts(demo, style), folder / "figures")
     drawn_of_audit = begin_figures(demo.audit, folder / "audit" / "figures", style)
-    path = write_page(folder / "report.html", demo_page(demo))
+    path = write_text(folder / "report.html", demo_page(demo))
     for test, name in ((HELD_OUT, "held-out"), (RANDOM_ITEMS, "random-items"), (TRUTH, "truth")):
         tables, comparison = folder / "tables", demo.comparisons.get(test)
         table = leaderboard_table(demo.scores[test], comparison)
@@ -97,7 +97,7 @@ def write_demo(demo: Demo, folder: Path, *, style: figures.Style = "paper") -> P
     return path
 
 
-def _charts(demo: Demo, style: figures.Style) -> dict[str, object]:
+def _charts(demo: Demo, style: Style) -> dict[str, object]:
     values = {test: dict(zip(demo.systems, demo.averages(test).tolist())) for test in (HELD_OUT, TRUTH, RANDOM_ITEMS)}
     first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
     return {

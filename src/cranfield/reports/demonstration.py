@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
+from cranfield._figures import Style
 from cranfield._terminal import Stages, silent
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
@@ -24,7 +25,6 @@ from cranfield.measures import Kind, Scores, measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Ranking, Run, timed_each
 from cranfield.recommenders import displayed_name
-from cranfield.reports.figures import Style
 from cranfield.reports.markup import paragraphs
 from cranfield.reports.reporting import other_decisions
 from cranfield.reports.tables import leaderboard_table
@@ -45,8 +45,7 @@ WORLD: Mapping[str, Any] = {"taste": 0.98, "popularity_bias": 1.8, "relevance_bi
 SYSTEMS = ("random", "popularity", "average", "knn", "itemknn", "puresvd", "ease", "kld")
 """Eight systems that need only the base install."""
 
-METRIC = "P@10"
-"""The metric of the demo: the share of ten recommended items that the user likes."""
+METRIC = "P@10"  # the metric of the demo: the share of ten recommended items that the user likes
 
 METRICS = (METRIC, "Recall@10", "nDCG@10", "AP@50", "RR@50")
 _LENGTH = 50
@@ -60,8 +59,7 @@ _OPENED: Mapping[str, list[Any]] = {
     "threshold": [3, 4, 5],
     "average": ["mean", "weighted(by=judged)"],
 }
-# Coat asks each user about 16 of 300 items.
-_RANDOM_SHARE = 0.05
+_RANDOM_SHARE = 0.05  # Coat asks each user about 16 of 300 items
 
 HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "the truth"
 """The names of the test sets: the usual one, the unbiased one, and the true grades of all pairs."""
@@ -69,39 +67,22 @@ HELD_OUT, RANDOM_ITEMS, TRUTH = "held-out ratings", "ratings of random items", "
 
 @dataclass(frozen=True, eq=False)
 class Demo:
-    """One set of ranked lists under two protocols, compared with the truth.
+    """One set of ranked lists under two protocols, compared with the truth."""
 
-    Parameters
-    ----------
-    world
-        The simulated world, in which every preference is known.
-    split
-        The standard protocol: 80 % of the observed ratings for training, the rest for testing.
-    runs
-        The recommendations of systems trained on the training ratings.
-    scores, comparisons
-        By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of items
-        drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not used for training).
-    assessment
-        Which metric can be trusted, as far as held-out ratings show.
-    variants
-        The scores under other decisions (test set, threshold, condensed lists), for the explorer of the page.
-    audit
-        Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages, for the top
-        systems there and the truly best one.
-    bias
-        How much of the order on held-out ratings is due to popularity.
-    """
-
-    world: World
-    split: Split
-    runs: tuple[Run, ...]
+    world: World  # the simulated world, in which every preference is known
+    split: Split  # the standard protocol: 80 % of the observed ratings for training, the rest for testing
+    runs: tuple[Run, ...]  # the recommendations of systems trained on the training ratings
+    # By the name of the test set: `HELD_OUT` (decision C: what users chose to rate), `RANDOM_ITEMS` (ratings of items
+    # drawn at random for each user) and, for the scores, `TRUTH` (every pair that was not used for training).
     scores: Mapping[str, Scores]
     comparisons: Mapping[str, Comparison]
-    assessment: Assessment
+    assessment: Assessment  # which metric can be trusted, as far as held-out ratings show
+    # The scores under other decisions (test set, threshold, condensed lists), for the explorer of the page.
     variants: tuple[tuple[str, Scores], ...]
+    # Whether the winner on held-out ratings survives other metrics, cut-offs, thresholds and averages, for the top
+    # systems there and the truly best one.
     audit: Audit
-    bias: Bias
+    bias: Bias  # how much of the order on held-out ratings is due to popularity
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -293,9 +274,5 @@ def _test_sets(world: World, split: Split) -> dict[str, Ratings]:
     fair = replace(world, ratings=train).random_test(per_user=math.ceil(_RANDOM_SHARE * train.n_items))
     truth = world.truth()
     learnt = np.zeros(train.n_users * train.n_items, dtype=np.bool_)
-    learnt[_pairs(train)] = True
-    return {HELD_OUT: split.test, RANDOM_ITEMS: fair, TRUTH: truth.keep(~learnt[_pairs(truth)])}
-
-
-def _pairs(ratings: Ratings) -> NDArray[np.int64]:
-    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+    learnt[train.pairs] = True
+    return {HELD_OUT: split.test, RANDOM_ITEMS: fair, TRUTH: truth.keep(~learnt[truth.pairs])}

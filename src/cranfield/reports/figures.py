@@ -9,48 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from cranfield._figures import (
-    ACCENT,
-    INK,
-    MUTED,
-    RULE,
-    WARN,
-    Style,
-    altair,
-    begin_saving,
-    check_libraries,
-    data_of,
-    look,
-    save,
-    svg,
-    themed,
-    tips,
-)
+from cranfield._figures import ACCENT, INK, MUTED, RULE, WARN, Style, altair, begin_saving, data_of, look, themed, tips
+from cranfield._figures import save as save
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
 from cranfield.reports.tables import best_first
 
-__all__ = [
-    "MOST_SYSTEMS",
-    "Style",
-    "against_truth",
-    "averages",
-    "begin_drawing",
-    "check_libraries",
-    "distributions",
-    "orders",
-    "save",
-    "svg",
-    "themed",
-    "wins",
-]
-
-MOST_SYSTEMS = 40
-"""Maximum number of systems in a figure; the best ones are shown."""
-
-# Distance of a name from its point; and the width of a letter relative to the font size (most are narrower).
-_GAP = 9
-_LETTER = 0.55
+MOST_SYSTEMS = 40  # maximum number of systems in a figure; the best ones are shown
+_GAP = 9  # distance of a name from its point
+_LETTER = 0.55  # the width of a letter relative to the font size (most are narrower)
 
 
 def averages(
@@ -148,6 +115,8 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
             rows.append({"system": other, "users": name, "share": count / row["n"]})
     shown = [system for system in order if system != best][:MOST_SYSTEMS]
     rows = [row for row in rows if row["system"] in shown]
+    colours = alt.Scale(domain=["better", "equal", "worse"], range=[ACCENT, RULE, WARN])
+    legend = alt.Legend(orient="top", titleOrient="left")
     chart = (
         alt.Chart(data_of(rows))
         .transform_calculate(part="indexof(['better', 'equal', 'worse'], datum.users)")
@@ -155,12 +124,7 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
         .encode(
             y=alt.Y("system:N", sort=shown, title=None),
             x=alt.X("share:Q", title=f"share of users, by {metric}", axis=alt.Axis(format="%"), stack="zero"),
-            color=alt.Color(
-                "users:N",
-                title=f"{best} is",
-                scale=alt.Scale(domain=["better", "equal", "worse"], range=[ACCENT, RULE, WARN]),
-                legend=alt.Legend(orient="top", titleOrient="left"),
-            ),
+            color=alt.Color("users:N", title=f"{best} is", scale=colours, legend=legend),
             order="part:Q",
             tooltip=tips(system=f"{best} against", users="is", share=("share of users", ".1%")),
         )
@@ -171,23 +135,15 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
 def orders(
     columns: Mapping[str, Mapping[str, float]], highlight: Sequence[str] = (), *, style: Style = "screen"
 ) -> Any:
-    """Return how the order of systems changes from column to column: one line per system, best on top.
-
-    ``columns`` hold values by system, higher is better; the systems in ``highlight`` are coloured.
-    """
+    """Return how the order of systems changes between columns of values, one line each; ``highlight`` is coloured."""
     alt = altair()
     sizes = look(style)
     names, rows = list(columns), []
     for name, values in columns.items():
         ranked = sorted(values, key=lambda system: -values[system])
         rows += [{"column": name, "system": system, "place": place} for place, system in enumerate(ranked, start=1)]
-    x = alt.X(
-        "column:N",
-        sort=names,
-        title=None,
-        scale=alt.Scale(padding=0.5),
-        axis=alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, labelColor=INK, grid=False),
-    )
+    axis = alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, labelColor=INK, grid=False)
+    x = alt.X("column:N", sort=names, title=None, scale=alt.Scale(padding=0.5), axis=axis)
     y = alt.Y("place:Q", scale=alt.Scale(reverse=True, nice=False), axis=None)
     condition = alt.condition(
         alt.FieldOneOfPredicate(field="system", oneOf=list(highlight)),
@@ -221,10 +177,8 @@ def against_truth(
     sizes = look(style)
     width, height = 0.72 * sizes["width"], 0.5 * sizes["width"]
     order = sorted(measured, key=lambda system: truth[system])
-    x, y = (
-        _Axis.of([measured[system] for system in order], width),
-        _Axis.of([truth[system] for system in order], height),
-    )
+    x = _Axis.of([measured[system] for system in order], width)
+    y = _Axis.of([truth[system] for system in order], height)
     lengths = [min(_LETTER * sizes["size"] * len(system), sizes["name"]) for system in order]
     places = [(x.place(measured[system]), y.place(truth[system])) for system in order]
     rows = [
@@ -276,11 +230,7 @@ class _Axis:
 def _beside(
     points: Sequence[tuple[float, float]], lengths: Sequence[float], size: float, height: float
 ) -> list[tuple[bool, float]]:
-    """Return where to put names of given lengths next to their points: whether on the left, and at which height.
-
-    A name is placed on the right of its point, on the left unless it would cross the axis, or a little higher or lower:
-    the position that overlaps least with points and other names, the first one of equals.
-    """
+    """Return whether each name is left of its point, and its height: the first position that overlaps least."""
     line = 1.15 * size
     taken = [(x - _GAP / 2, x + _GAP / 2, y - _GAP / 2, y + _GAP / 2) for x, y in points]
     labels = []

@@ -16,14 +16,12 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
 from cranfield import _fonts
 from cranfield._figures import vega_library
-from cranfield._files import write_text
 from cranfield._record import Step
 from cranfield._table import csv_of
 from cranfield._version import __version__
@@ -36,30 +34,15 @@ from cranfield.reports.markup import DEFINITION, json_text, text
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """A part of the page."""
 
-    Parameters
-    ----------
-    name
-        Its anchor: letters and hyphens.
-    title
-        Its heading, plain text.
-    html
-        Its markup, with everything from users escaped (see `cranfield.reports.markup`).
-    tables
-        Frames to download as CSV, by file name without extension.
-    files
-        Further texts to download, by file name.
-    data
-        What the page's script needs, ready for JSON.
-    """
-
-    name: str
-    title: str
-    html: str
+    name: str  # its anchor: letters and hyphens
+    title: str  # its heading, plain text
+    html: str  # its markup, with everything from users escaped (see `cranfield.reports.markup`)
+    # Frames to download as CSV, by file name without extension.
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    data: Any = None
+    files: Mapping[str, str] = field(default_factory=dict)  # further texts to download, by file name
+    data: Any = None  # what the page's script needs, ready for JSON
 
 
 @dataclass(frozen=True)
@@ -86,15 +69,11 @@ SECTIONS: list[tuple[int, Callable[[Reported], Section | None]]] = []
 """The sections of a page, each with its place. A page imports all modules of `cranfield.reports.sections`, so that
 a new file is enough to add a section."""
 
-ADDED = 90
-"""The place of sections added by users: before the card."""
+ADDED = 90  # the place of sections added by users: before the card
 
 
 def on_page(place: int, *given: str) -> Callable[[SectionFunction], SectionFunction]:
-    """Register a section for every page, at a place among the others; it returns None if it does not apply.
-
-    The function gets these fields of `Reported` by name, or all of it if none are named.
-    """
+    """Register a section at a place of every page; it gets these fields of `Reported` by name, or all of it."""
 
     def add(section: SectionFunction) -> SectionFunction:
         def of_page(reported: Reported) -> Section | None:
@@ -154,11 +133,6 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         + "".join(f"<script>{script}</script>" for script in scripts)
         + "</body></html>\n"
     )
-
-
-def write_page(path: str | Path, html: str) -> Path:
-    """Write a page; the file is complete or not written at all."""
-    return write_text(path, html)
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:

@@ -80,13 +80,7 @@ DEFINITION = '<script type="application/json" class="definition">'
 
 
 def json_text(data: Any) -> str:
-    r"""Return JSON that is safe inside a script element, whatever strings it contains.
-
-    Examples
-    --------
-    >>> json_text({"name": "</script>"})
-    '{"name":"\\u003c/script>"}'
-    """
+    r"""Return JSON that is safe inside a script element, whatever strings it contains."""
     # Without "<" nothing can close the element or open a comment. Older JavaScript does not allow these line separators
     # in strings.
     return (
@@ -137,10 +131,7 @@ def table(
 
 
 def sortable(own: Table, names: int | None = None) -> str:
-    """Return a table for people as one that can be sorted; its best cells are bold.
-
-    The first ``names`` columns hold text, by default those that have a cell without a number.
-    """
+    """Return a table that can be sorted; the first ``names`` columns, or those without numbers, hold text."""
     words = own.of_text() if names is None else [place < names for place in range(len(own.header))]
     columns = [Column(title, numeric=not is_text) for title, is_text in zip(own.header, words)]
     return table(own.caption, columns, [list(map(_value, row, columns)) for row in own.rows])

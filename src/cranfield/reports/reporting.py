@@ -14,6 +14,7 @@ from cranfield._checks import share
 from cranfield._decisions import takes_decisions
 from cranfield._errors import CranfieldError
 from cranfield._figures import drawn_beside, unchecked_charts
+from cranfield._files import write_text
 from cranfield._own_code import may_be_called
 from cranfield._record import Step
 from cranfield._registry import Spelling, parse
@@ -44,7 +45,7 @@ from cranfield.measures import (
 from cranfield.metrics import Metric
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
-from cranfield.reports.html_page import Reported, Section, page, sections_of, write_page
+from cranfield.reports.html_page import Reported, Section, page, sections_of
 from cranfield.reports.sections.bias import beside_random, bias_section
 from cranfield.reports.sections.groups import file_name
 
@@ -115,21 +116,9 @@ def report(
     >>> html.startswith("<!doctype html>") and "has the best average" in html
     True
     """
-    averaging = Averaging.of(average, **decisions)
-    reported = Reported(
-        scores,
-        comparison,
-        assessment,
-        averaging,
-        share("level", level),
-        list(variants),
-        steps,
-        tuple(segments),
-        data,
-        other_lists,
-        audit,
-        predictions,
-    )
+    averaging, level = Averaging.of(average, **decisions), share("level", level)
+    others = (list(variants), steps, tuple(segments), data, other_lists, audit, predictions)
+    reported = Reported(scores, comparison, assessment, averaging, level, *others)
     if title == _TITLE and comparison is None and assessment is not None:
         title = _TITLE_OF_METRICS
     return page(title, sections_of(reported, sections), lead=lead)
@@ -141,7 +130,7 @@ _Options = ParamSpec("_Options")
 def _to_file(page_of: Callable[_Options, str]) -> Callable[Concatenate[str | Path, _Options], Path]:
     def write_report(path: str | Path, *results: _Options.args, **options: _Options.kwargs) -> Path:
         """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-        return write_page(path, page_of(*results, **options))
+        return write_text(path, page_of(*results, **options))
 
     first = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | Path")
     shown = inspect.signature(page_of)
@@ -238,8 +227,9 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
     Pass this function as ``report`` to `cranfield.experiments.run`, so that the report is stored and updated together
     with the results that it shows.
     """
-    home, audit = results.path if folder is None else folder, _audit(results)
-    paths = []
+    home, paths = results.path if folder is None else folder, []
+    audited = results.line.made(AUDITED, results.line.units("experiment")[0]) is not None
+    audit = audit_of(results) if audited else None
     for data in results.data:
         predictions = _predictions(results, data)
         drawings, finish = _begin_figures(results, data, home, predictions)
@@ -250,12 +240,6 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
         title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
         paths += write_audit(audit, home / AUDIT_HOME, title=title, lead=str(experiment), data=names)
     return paths
-
-
-def _audit(results: Results) -> Audit | None:
-    """Return the audit, if the experiment was run with one."""
-    whole = results.line.units("experiment")[0]
-    return None if results.line.made(AUDITED, whole) is None else audit_of(results)
 
 
 def _page(results: Results, data: str, folder: Path, audit: Audit | None, predictions: PredictedRatings | None) -> Path:
@@ -338,10 +322,7 @@ _MOST = 10_000_000
 
 
 def _popularity_sections(parts: Sequence[Measured], decisions: Decisions, seed: int) -> list[Section]:
-    """Return the sections for the first part of an experiment; none if its lists have another design.
-
-    The existing lists are measured under neutral protocols, so nothing is trained again.
-    """
+    """Return the sections of an experiment's first part, whose lists are measured again; none for other designs."""
     part = parts[0]
     metrics = _metrics(decisions)
     items = sum(judged.ranked.n_entries for judged in part.judged if judged.ranked is not None)

@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import ACCENT, altair, data_of, drawn_beside, look, series, themed, tips
+from cranfield._files import write_text
 from cranfield.facts import experiment as experiment_facts
 from cranfield.reports.figures import QUANTILES, quantile_bars
-from cranfield.reports.html_page import Section, page, write_page
+from cranfield.reports.html_page import Section, page
 from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.splits import SplitCheck, gap_days, side_by_side
 from cranfield.tables import day
@@ -23,7 +24,7 @@ _TITLES = {"wrong": "Wrong", "attention": "To note", "fine": "Fine"}
 
 def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
     """Write the page of one or several split checks."""
-    return write_page(path, split_page(checks))
+    return write_text(path, split_page(checks))
 
 
 @drawn_beside

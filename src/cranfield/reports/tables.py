@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cranfield._table import Cell, Table
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
+from cranfield.metrics import properties_of
 
 
 def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> list[int]:
@@ -20,21 +21,13 @@ def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> li
     return [int(place) for place in np.argsort(values if lower_is_better else -values, kind="stable")]
 
 
-MOST_LETTERED = 40
-"""Maximum number of systems with letters; for more, the letters are longer than what they explain."""
+MOST_LETTERED = 40  # maximum number of systems with letters; for more, the letters are longer than what they explain
 
 
 def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN) -> Table:
     """Return systems × metrics, best system first: best in bold, second underlined, letters, decisions in the caption.
 
-    Parameters
-    ----------
-    scores
-        What was measured.
-    comparison
-        The tests; systems that share a letter do not differ significantly.
-    averaging
-        The kind of average and which users count.
+    Systems that share a letter do not differ significantly by the comparison.
 
     Examples
     --------
@@ -65,7 +58,8 @@ def leaderboard_frame(
     )
     # Round, because equal averages of different values may differ in their last digits.
     equal = signed.fill_nan(None).round_sig_figs(12)
-    frame = frame.with_columns(place=equal.rank("min").over("metric").cast(pl.Int64))
+    ranked = pl.col("metric").is_in([metric for metric in scores.metrics if not properties_of(metric).describes])
+    frame = frame.with_columns(place=pl.when(ranked).then(equal.rank("min").over("metric")).cast(pl.Int64))
     letters = letters_of(comparison)
     if not letters:
         return frame

@@ -1,7 +1,6 @@
 """The simulator: artificial ratings with a chosen popularity curve, and worlds whose truth is known."""
 
-from cranfield.simulate.artificial import popularity
-from cranfield.simulate.counts import PowerLaw
+from cranfield.simulate.artificial import PowerLaw, popularity
 from cranfield.simulate.truth import METRICS, World, check_pairs, parse_metric
 from cranfield.simulate.worlds import world
 

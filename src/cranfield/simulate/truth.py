@@ -33,23 +33,6 @@ class World:
     Made by `world`. Users and items are given by their codes, their positions in the vocabularies of ``ratings``. The
     matrix of all pairs is never stored: it is computed again for the requested users.
 
-    Parameters
-    ----------
-    ratings
-        The observed ratings.
-    tastes
-        The latent tastes that determine every preference.
-    exposure
-        How often each item is met for reasons other than being liked.
-    relevance_bias
-        How strongly users prefer to rate what they like: one grade more makes a rating e to this power times as likely.
-    noise
-        The standard deviation of the error of a single rating, in standard deviations of the preference score.
-    threshold
-        The lowest relevant grade.
-    seed
-        The seed it was made with.
-
     Examples
     --------
     >>> from cranfield import simulate
@@ -63,13 +46,15 @@ class World:
     array([1.])
     """
 
-    ratings: Ratings
-    tastes: Tastes
-    exposure: NDArray[np.float64]
+    ratings: Ratings  # the observed ratings
+    tastes: Tastes  # the latent tastes that determine every preference
+    exposure: NDArray[np.float64]  # how often each item is met for reasons other than being liked
+    # How strongly users prefer to rate what they like: one grade more makes a rating e to this power times as likely.
     relevance_bias: float
+    # The standard deviation of the error of a single rating, in standard deviations of the preference score.
     noise: float
-    threshold: float
-    seed: int
+    threshold: float  # the lowest relevant grade
+    seed: int  # the seed it was made with
 
     def __repr__(self) -> str:
         relevant = self.relevant(sample_users(self.ratings.n_users, self.ratings.n_items)).mean()

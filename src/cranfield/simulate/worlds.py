@@ -15,8 +15,16 @@ from cranfield._record import Step
 from cranfield._streams import stream
 from cranfield._terminal import progress
 from cranfield.data import Ratings
-from cranfield.simulate.artificial import check_sizes, histogram_arrays, shuffled, whole
-from cranfield.simulate.counts import WIDEST_SPREAD, CountArray, check_bounds, log_normal_sizes
+from cranfield.simulate.artificial import (
+    WIDEST_SPREAD,
+    CountArray,
+    check_bounds,
+    check_sizes,
+    histogram_arrays,
+    log_normal_sizes,
+    shuffled,
+    whole,
+)
 from cranfield.simulate.tastes import Tastes, blocks, inclusion, normal, rates, systematic_sample, times_of
 from cranfield.simulate.truth import World
 from cranfield.tables import Vocabulary

@@ -14,13 +14,19 @@ from cranfield._numbers import nearest_count
 from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import split as facts
-from cranfield.splits.parts import TEST, TRAIN, Division, Mask, along, by_profile, places, validation_share
+from cranfield.splits.parts import TEST, TRAIN, Division, Mask, Units, along, by_profile, places, validation_share
 from cranfield.splits.split import Split, Splits, registry
 
 
 @registry.register
 def random(
-    ratings: Ratings, *, train: float = 0.8, exact: bool = False, seed: int = 0, validation: float | None = None
+    ratings: Ratings,
+    *,
+    train: float = 0.8,
+    exact: bool = False,
+    unit: str | None = None,
+    seed: int = 0,
+    validation: float | None = None,
 ) -> Split:
     """Send each rating to training with probability ``train``, to test otherwise.
 
@@ -32,6 +38,9 @@ def random(
         False: a coin is tossed for each rating, so the ratio holds in expectation, overall and within each user and
         item. True: exactly that share of the ratings, rounded to the nearest number (halves to training), drawn
         regardless of users; `per_user` does the same within each user.
+    unit
+        What is never divided if pairs repeat: by default the ``"pair"`` of user and item, so that the parts have none
+        in common; or ``"event"`` or ``"basket"``.
     seed
         Seed of the draw.
     validation
@@ -44,18 +53,25 @@ def random(
     Split(random: train 15, test 5)
     """
     settings = {"train": check.share("train", train), "exact": check.flag("exact", exact)}
-    division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation})
+    division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation, "unit": unit})
     if not exact:
         return division.split(division.coins())
-    size = np.array([len(ratings)])
+    size = division.units.indptr[-1:]
     learn = nearest_count(train, size)
-    place = places(np.array([0, len(ratings)]), division.stream())
-    return division.split(along(place, size, size - learn, nearest_count(division.validation, learn)))
+    place = places(np.append(0, size), division.stream())
+    parts = along(place, size, size - learn, nearest_count(division.validation, learn))
+    return division.split(division.units.of_rows(parts))
 
 
 @registry.register
 def per_user(
-    ratings: Ratings, *, train: float = 0.8, which: str = "random", seed: int = 0, validation: float | None = None
+    ratings: Ratings,
+    *,
+    train: float = 0.8,
+    which: str = "random",
+    unit: str | None = None,
+    seed: int = 0,
+    validation: float | None = None,
 ) -> Split:
     """Send a share of each user's ratings to training, and the rest to test.
 
@@ -67,6 +83,9 @@ def per_user(
     which
         The test ratings of each user: ``"random"`` ones, or their ``"last"`` in time (a temporal split within each
         user).
+    unit
+        What is counted and never divided if pairs repeat: the ``"pair"`` of user and item (for random ones), the
+        ``"event"`` or the ``"basket"`` (for the last).
     seed
         Seed of the draw; with ``"last"``, of which ratings in the same second come last.
     validation
@@ -85,10 +104,11 @@ def per_user(
     [(1, 4), (2, 8), (2, 9)]
     """
     settings = {"train": check.share("train", train), "which": which, "seed": seed, "validation": validation}
-    division = Division(ratings, "per_user", settings)
-    learn = nearest_count(train, ratings.user_counts)
-    test = ratings.user_counts - learn
-    untested = int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))
+    division = _of_users(ratings, "per_user", settings, unit)
+    size = division.units.counts
+    learn = nearest_count(train, size)
+    test = size - learn
+    untested = int(np.count_nonzero((size > 0) & (test == 0)))
     notes = [facts.ShortProfiles(untested, "untested")] if untested else []
     return _cut(division, test, nearest_count(division.validation, learn), notes)
 
@@ -100,6 +120,7 @@ def leave_out(
     l: int = 1,  # noqa: E741  the papers' ℓ
     which: str = "random",
     short: str = "error",
+    unit: str | None = None,
     seed: int = 0,
     validation: int | None = None,
 ) -> Split:
@@ -108,13 +129,13 @@ def leave_out(
     Parameters
     ----------
     l
-        Number of test ratings per user.
+        Number of test ratings per user; of events or baskets, if that is the unit.
     which
         ``"random"`` ones, or the user's ``"last"`` in time.
     short
         What to do with users who have fewer than ``l`` ratings (or ``l`` and ``validation`` together): ``"error"``,
         or keep all their ratings in ``"train"``. Users with just enough have no training rating, and count as cold.
-    seed
+    unit, seed
         As for `per_user`.
     validation
         Number of further ratings per user to set aside; it does not change the test part.
@@ -128,36 +149,47 @@ def leave_out(
     l, aside = check.whole("l", l), 0 if validation is None else check.whole("validation", validation)  # noqa: E741
     check.one_of("short", short, ("error", "train"))
     settings = {"l": l, "which": which, "short": short, "seed": seed, "validation": validation}
-    division = Division(ratings, "leave_out", settings)
-    size = ratings.user_counts
-    enough = size >= l + aside
+    division = _of_users(ratings, "leave_out", settings, unit)
+    size = division.units.counts
+    # A basket alone has no history. A rating alone makes its user cold.
+    in_baskets = division.unit in ("basket", "session")
+    needed = l + aside + in_baskets
+    enough = size >= needed
     too_short = int(np.count_nonzero(~enough & (size > 0)))
     if too_short and short == "error":
+        what = "for training and to leave out" if in_baskets else "to leave out"
+        filtered = "" if in_baskets else f"filter with min_ratings(user={needed + 1}), "
         raise ImpossibleSplitError(
-            f"{too_short:,} of {np.count_nonzero(size):,} users have fewer than the {l + aside} ratings to leave out; "
-            f"filter with min_ratings(user={l + aside + 1}), choose a smaller l, or keep them with short=train"
+            f"{too_short:,} of {np.count_nonzero(size):,} users have fewer than the {needed} {division.counted} "
+            f"{what}; {filtered}choose a smaller l, or keep them with short=train"
         )
-    notes = [facts.ShortProfiles(too_short, "training", l + aside)] if too_short else []
+    notes = [facts.ShortProfiles(too_short, "training", needed)] if too_short else []
     return _cut(division, np.where(enough, l, 0), np.where(enough, aside, 0), notes)
+
+
+def _of_users(ratings: Ratings, method: str, settings: dict[str, Any], unit: str | None) -> Division:
+    """Return a division within each user, which keeps baskets, or single events, together if it goes by time."""
+    return Division(ratings, method, {**settings, "unit": unit}, "basket" if settings["which"] == "last" else "pair")
 
 
 def _cut(division: Division, test: NDArray[np.int64], validation: NDArray[np.int64], notes: Sequence[Fact]) -> Split:
     """Take the last ``test`` ratings of each profile, in random or temporal order, and ``validation`` before them."""
-    ratings, times = division.ratings, division.times_if_last()
-    place = places(ratings.indptr, division.stream(division.settings["which"]), times)
-    parts = along(place, ratings.user_counts, test, validation)
-    effect = {"users_without_test": int(np.count_nonzero((ratings.user_counts > 0) & (test == 0)))}
+    units = division.units
+    times = units.times if division.times_if_last() is not None else None
+    place = places(units.indptr, division.stream(division.settings["which"]), times)
+    parts = along(place, units.counts, test, validation)
+    effect = {"users_without_test": int(np.count_nonzero((units.counts > 0) & (test == 0)))}
     if times is not None:
-        tied = effect["users_tied_at_cut"] = _tied(ratings, times, parts == TEST)
+        tied = effect["users_tied_at_cut"] = _tied(units, times, parts == TEST)
         notes = [*notes, *([facts.TiedAtCut(tied)] if tied else [])]
-    return division.split(parts, effect, notes)
+    return division.split(units.of_rows(parts), effect, notes)
 
 
-def _tied(ratings: Ratings, times: NDArray[np.int64], test: Mask) -> int:
+def _tied(units: Units, times: NDArray[np.int64], test: Mask) -> int:
     """Count the users whose oldest test rating is in the same second as their newest other rating."""
     extreme = np.iinfo(np.int64)
-    oldest = by_profile(ratings, np.minimum, np.where(test, times, extreme.max))
-    newest = by_profile(ratings, np.maximum, np.where(test, extreme.min, times))
+    oldest = by_profile(units, np.minimum, np.where(test, times, extreme.max))
+    newest = by_profile(units, np.maximum, np.where(test, extreme.min, times))
     return int(np.count_nonzero(oldest == newest))
 
 

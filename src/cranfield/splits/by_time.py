@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,9 +25,6 @@ _UNKNOWN = ("keep", "drop", "apart")
 
 MOST_USERS = "most_users"
 """The cut at which the most users have ratings on both sides."""
-
-_UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(s|min|h|d|w)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -60,11 +56,14 @@ class AfterCut:
         usual = {**vars(AfterCut()), "seed": self.seed if self.target == "all" else None}
         return {name: value for name, value in vars(self).items() if value != usual[name]}
 
-    def choose(self, ratings: Ratings, before: Mask, after: Mask, cut: int) -> tuple[Mask, dict[str, Any], list[Fact]]:
-        """Return which ratings after the cut are test ratings, the effect for the record, and notes for the reader.
+    def choose(
+        self, division: Division, before: Mask, after: Mask, cut: int
+    ) -> tuple[Mask, dict[str, Any], list[Fact]]:
+        """Return which rows after the cut are test ratings, the effect for the record, and notes for the reader.
 
-        ``before`` and ``after`` say whether a rating is in the training period, and whether it is in the test period.
+        ``before`` and ``after`` say whether a row is in the training period, and whether it is in the test period.
         """
+        ratings = division.rows
         kept, effect, notes = after.copy(), dict[str, Any](), list[Fact]()
         policies = {"users": self.new_users, "items": self.new_items}
         for kind, policy in policies.items():
@@ -90,19 +89,19 @@ class AfterCut:
             )
         if self.target == "all":
             return kept, effect, notes
-        test, short = self._targets(ratings, kept, cut)
+        test, short = self._targets(division, kept, cut)
         effect["unused"] = int(np.count_nonzero(kept & ~test))
         notes.append(facts.TakenAfterCut("test", self.target, day(cut), effect["unused"]))
         if short:
             notes.append(facts.ShortProfiles(short, "tested whole", int(self.target), since=day(cut)))
         return test, effect, notes
 
-    def _targets(self, ratings: Ratings, kept: Mask, cut: int) -> tuple[Mask, int]:
-        """Return the test ratings, and how many users have fewer than the target."""
-        candidates = ratings.keep(kept)
+    def _targets(self, division: Division, kept: Mask, cut: int) -> tuple[Mask, int]:
+        """Return the test rows, and how many users have fewer than the target."""
+        units = division.units_of(kept)
         generator = stream(self.seed, "split", "after cut", str(self.target), cut)
-        times = None if self.target == "random" else candidates.times
-        place, size = places(candidates.indptr, generator, times), candidates.user_counts
+        times = None if self.target == "random" else units.times
+        place, size = places(units.indptr, generator, times), units.counts
         if self.target == "last":
             chosen = place == np.repeat(size - 1, size)
         else:
@@ -115,7 +114,7 @@ class AfterCut:
                 f"{self.target} of them; choose target={int(size.max())} or less, or an earlier cut"
             )
         test = kept.copy()
-        test[kept] = chosen
+        test[kept] = units.of_rows(chosen)
         return test, short
 
 
@@ -128,6 +127,7 @@ def temporal(
     target: Any = "all",
     new_users: str = "keep",
     new_items: str = "keep",
+    unit: str | None = None,
     seed: int = 0,
     validation: float | None = None,
 ) -> Split:
@@ -150,6 +150,9 @@ def temporal(
         What to do with users, and with items, that have no rating before the moment: ``"keep"`` them in the test part,
         ``"drop"`` their ratings before the target is chosen, or keep them and count them ``"apart"`` (an experiment
         then shows the segments ``cold_users`` and ``cold_items``).
+    unit
+        What is never divided, and counted by ``target``, if pairs repeat: the ``"basket"`` (or ``"session"``), which is
+        at the time of its last event, or without baskets the ``"event"``.
     seed
         Seed of the random target; for the first, last or next ones, of the order of ratings in the same second.
     validation
@@ -175,7 +178,8 @@ def temporal(
         raise SettingError("temporal takes train or at, not both; the moment decides the share")
     rule = AfterCut.checked(target, new_users, new_items, seed)
     share = None if at is not None else check.share("train", 0.8 if train is None else train)
-    division = Division(ratings, "temporal", {"train": share, "at": at, **rule.settings(), "validation": validation})
+    settings = {"train": share, "at": at, **rule.settings(), "validation": validation, "unit": unit}
+    division = Division(ratings, "temporal", settings, "basket")
     times = division.times()
     if share is not None:
         cut = _cut(times, share)
@@ -199,16 +203,19 @@ def _divided(
     """Divide ratings at a cut, the middle of three moments, into training before it and test ratings after it."""
     times, (start, cut, stop) = division.times(), moments
     before, after = (times >= start) & (times < cut), (times >= cut) & (times < stop)
-    test, chosen, notes = rule.choose(division.ratings, before, after, cut)
+    test, chosen, notes = rule.choose(division, before, after, cut)
     parts = np.where(before, TRAIN, UNUSED)
     parts[test] = TEST
     effect |= chosen
+    if division.unit in ("basket", "session") and (across := division.straddling(cut)):
+        effect["straddling"] = across
+        notes.append(facts.StraddlingBaskets(across, division.unit, day(cut)))
     if division.validation:
         # The newest ratings of the training period, by the rule of the test part.
         inner = _cut(times[before], 1 - division.validation)
         newest = validation = before & (times >= inner)
         if not (newest == before).all():  # else no training rating is left, which is refused
-            validation = rule.choose(division.ratings, before & ~newest, newest, inner)[0]
+            validation = rule.choose(division, before & ~newest, newest, inner)[0]
             effect["validation_cut"] = day(inner)
             if unused := int(np.count_nonzero(newest & ~validation)):
                 effect["validation_unused"] = unused
@@ -223,7 +230,7 @@ def _divided(
 def _most_users(division: Division) -> int:
     """Return the last moment at which most users have ratings both before it and from it on."""
     oldest, newest = (
-        np.sort(by_profile(division.ratings, extreme, division.times())) for extreme in (np.minimum, np.maximum)
+        np.sort(by_profile(division.rows, extreme, division.times())) for extreme in (np.minimum, np.maximum)
     )
     # The number only falls just after some user's last rating, so the maximum is at one of these moments.
     moments = np.unique(newest)
@@ -240,19 +247,6 @@ def _cut(times: NDArray[np.int64], share: float) -> int:
     """Return the moment before which that share of the ratings is, or less if several ratings are at that moment."""
     place = min(int(nearest_count(share, len(times))), len(times) - 1)
     return int(np.partition(times, place)[place])
-
-
-def duration(name: str, value: Any) -> int:
-    """Return a duration, such as ``"7d"`` or a number of seconds, in whole seconds."""
-    form = _DURATION.fullmatch(value.strip().lower()) if isinstance(value, str) else None
-    if form is not None and round(float(form[1]) * _UNITS[form[2]]) >= 1:
-        return round(float(form[1]) * _UNITS[form[2]])
-    try:
-        return check.whole(name, value)
-    except SettingError:
-        raise SettingError(
-            f"{name}={value!r} is not a duration; write a number of s, min, h, d or w, such as {name}=7d, or seconds"
-        ) from None
 
 
 class Windows(Splits):
@@ -292,6 +286,7 @@ def rolling(
     target: Any = "all",
     new_users: str = "keep",
     new_items: str = "keep",
+    unit: str | None = None,
     seed: int = 0,
     validation: float | None = None,
 ) -> Windows:
@@ -309,7 +304,7 @@ def rolling(
     train
         ``"grow"``: everything before a cut is training. ``"slide"``: only as long a period as there is before the first
         cut, so that every window learns from the same length of time.
-    target, new_users, new_items, seed, validation
+    target, new_users, new_items, unit, seed, validation
         As for `temporal`, in each window.
 
     Examples
@@ -320,12 +315,12 @@ def rolling(
     Split(rolling: train 4, test 2, fold 1 of 2) 1970-01-04 00:00:01
     Split(rolling: train 6, test 2, fold 2 of 2) 1970-01-06 00:00:01
     """
-    windows, length = check.whole("windows", windows), duration("horizon", horizon)
+    windows, length = check.whole("windows", windows), check.duration("horizon", horizon)
     check.one_of("train", train, ("grow", "slide"))
     rule = AfterCut.checked(target, new_users, new_items, seed)
     validation_share(validation)
     settings = {"windows": windows, "horizon": horizon, "train": train, **rule.settings(), "validation": validation}
-    division = Division(ratings, "rolling", settings)
+    division = Division(ratings, "rolling", {**settings, "unit": unit}, "basket")
     end = int(division.times().max()) + 1
     cuts = [end - (windows - window) * length for window in range(windows)]
     _check_span(division, cuts, length)

@@ -1,16 +1,13 @@
-"""Checking a split, whatever tool made it."""
+"""Checking a split, whatever tool made it: counts, and facts that say what they mean and whether something is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
@@ -19,17 +16,20 @@ from cranfield._numbers import percent_text
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
-from cranfield.facts import sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import split as facts
-from cranfield.splits.check_findings import PROMISES, Promise, findings_of
 from cranfield.splits.files import part_file, recorded_steps, split_folders
-from cranfield.splits.parts import before_own_training, cold_counts, in_both, moments
+from cranfield.splits.part_counts import columns_of, part_counts
+from cranfield.splits.parts import repeats_in
 from cranfield.splits.split import Split
 from cranfield.tables import day
 
+Promise = Literal["any", "user", "global"]
+PROMISES: tuple[Promise, ...] = ("any", "user", "global")
+"""What a split promises about time: nothing; that no user's test ratings precede the user's own training ratings; or
+that no test rating precedes any training rating."""
+
 _PARTS = ("train", "profiles", "validation", "test")
-_QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
-_DAY = 86_400
 _GLOBAL = ("temporal", "rolling")
 # Not cold_users, whose warm users have random test ratings, nor cold_items: an item's last ratings are not a user's.
 _BY_USER = ("per_user", "leave_out", "strong_generalisation")
@@ -137,7 +137,7 @@ def check_split(
     """
     if promise is not None:
         check.one_of("promise", promise, PROMISES)
-    step, repeated = None, dict[str, int]()
+    step = None
     if isinstance(train, Split):
         if test is not None or validation is not None:
             raise SettingError("a split has its own parts; leave test and validation out")
@@ -150,12 +150,29 @@ def check_split(
             raise SettingError(
                 "check_split needs a test part; give the training and the test ratings, a split or a folder"
             )
-        parts, repeated = _read_parts({part: source for part, source in sources.items() if source is not None}, reading)
+        if reading.get("repeated", "auto") == "auto" and step is not None and "repeated" in step.settings:
+            reading["repeated"] = step.settings["repeated"]
+        given = {part: source for part, source in sources.items() if source is not None}
+        read_in = {
+            part: source if isinstance(source, Ratings) else read_part(source, **reading)
+            for part, source in given.items()
+        }
+        empty = next((part for part, ratings in read_in.items() if len(ratings) == 0), None)
+        if empty is not None:
+            raise InputError(f"the {empty} part has no ratings", remedy="give the right file")
+        parts = dict(zip(read_in, over_one_vocabulary(list(read_in.values()))))
+    if isinstance(train, Split):
+        are_events = "repeated" in train.step.settings
+    else:
+        are_events = reading.get("repeated", "auto") not in ("auto", "error") or all(map(_is_log, parts.values()))
+    are_events &= all(part.times is not None for part in parts.values())
+    events = repeats_in(parts) if are_events else None
+    repeated = {} if are_events else {part: _repeated_rows(ratings) for part, ratings in parts.items()}
     name = name or next((parts[part].name for part in ("test", "train") if parts[part].name), None) or "the split"
-    counts = _counts(parts, repeated)
+    counts = part_counts(parts, repeated, events)
     method = None if step is None else str(step.action).removeprefix("split.")
     promised = promise or _promise(method, {} if step is None else step.settings, parts)
-    findings = findings_of(counts, promised, cold_users=method == "cold_users")
+    findings = _findings(counts, promised, cold_users=method == "cold_users")
     return SplitCheck(name, parts, promised, counts, tuple(findings))
 
 
@@ -176,25 +193,36 @@ def _part_files(folder: Path) -> dict[str, Any]:
     return files
 
 
-def _read_parts(sources: Mapping[str, Any], reading: Mapping[str, Any]) -> tuple[dict[str, Ratings], dict[str, int]]:
-    """Return the parts over one vocabulary, and how many rows of each repeated a pair when it was read, if known."""
-    parts, repeated = {}, {}
-    for name, source in sources.items():
-        part = source if isinstance(source, Ratings) else read(source, **{**reading, "repeated": "last"})
-        if len(part) == 0:
-            raise InputError(f"the {name} part has no ratings", remedy="give the right file")
-        last = part.history[-1] if part.history else None
-        repeated[name] = last.effect["rows"] - len(part) if last is not None and last.action == "read" else 0
-        parts[name] = part
-    return dict(zip(parts, over_one_vocabulary(list(parts.values())))), repeated
+def read_part(source: Any, **reading: Any) -> Ratings:
+    """Read a part of a split; of repeated ratings that nobody has said how to merge, the last one is used."""
+    rule = reading.get("repeated", "auto")
+    part = read(source, **{**reading, "repeated": "last" if rule in ("auto", "error") else rule})
+    is_ratings = rule in ("auto", "error") and "rating" in columns_of(part) and "basket" not in columns_of(part)
+    return replace(part, events=None) if is_ratings else part
+
+
+def _repeated_rows(part: Ratings) -> int:
+    """Return how many rows repeated a pair when a part was read, if that is known."""
+    last = part.history[-1] if part.history else None
+    return int(last.effect["rows"]) - len(part) if last is not None and last.action == "read" else 0
+
+
+def _is_log(part: Ratings) -> bool:
+    """Whether a part is of events: it has some, or it was read from rows with times and no rating."""
+    columns = columns_of(part)
+    return part.events is not None or ("time" in columns and "rating" not in columns)
 
 
 def _promise(method: str | None, settings: Mapping[str, Any], parts: Mapping[str, Ratings]) -> Promise:
     if method is None:
         return "user" if all(part.times is not None for part in parts.values()) else "any"
+    in_baskets = method != "sessions" and settings.get("unit") in ("basket", "session")
+    if in_baskets and parts["test"].events is None:
+        return "any"  # a basket is at the time of its last event, and these have lost their baskets
     if method in _GLOBAL:
         return "global"
-    return "user" if method in _BY_USER and settings.get("which") == "last" else "any"
+    by_user = method in _BY_USER and settings.get("which") == "last"
+    return "user" if by_user or method == "sessions" else "any"
 
 
 def _counted(check: SplitCheck) -> list[tuple[str, str]]:
@@ -207,124 +235,114 @@ def _counted(check: SplitCheck) -> list[tuple[str, str]]:
         for name in ("train", "validation", "test")
         for what in ("ratings", "users", "items")
     ]
-    rows.append(("pairs in two parts", f"{sum(counts['overlap'].values()):,}"))
+    rows.append(("in two parts", f"{sum(counts['overlap'].values()):,}"))
     rows.append(("repeated pairs", f"{sum(counts['repeated'].values()):,}"))
     early = {"own": "test before own training", "before_training_ends": "test before training ends"}
     for key, label in {**early, "items_seen_later": "items seen later"}.items():
-        rows.append((label, none if leakage is None else percent_text(leakage[key] / test["ratings"])))
+        rows.append((label, none if leakage is None else percent_text(leakage[key] / test["rows"])))
     rows.append(("users without training", f"{cold['users']:,}"))
     rows.append(("items without training", f"{cold['items']:,}"))
     rows += [(f"shift of {name}, D", f"{shift['D']:.3f}") for name, shift in counts["shift"].items()]
-    rows.append(("median gap in days", none if gaps is None else facts.days_text(gaps["days"]["median"])))
+    dated = not counts["numbered"]
+    days = facts.days_text(gaps["days"]["median"]) if gaps is not None and dated else none
+    rows.append(("median gap in days", days))
     rows.append(("median test profile", f"{test['profiles']['median']:,.0f}"))
-    rows.append(("oldest test rating", none if test["oldest"] is None else shown(day(test["oldest"]))))
+    rows.append(("oldest test rating", shown(day(test["oldest"])) if test["oldest"] is not None and dated else none))
     return rows
 
 
-def _counts(parts: Mapping[str, Ratings], repeated: Mapping[str, int]) -> dict[str, Any]:
-    """Return all counts, ready for JSON; ``repeated`` are the rows of each part that repeated a pair of that part."""
-    train, test, validation = parts["train"], parts["test"], parts.get("validation")
-    inputs = parts.get("profiles", train)
-    inner = None if validation is None else _leakage(train, validation, inputs)
-    if inner is not None and validation is not None and validation.times is not None and test.times is not None:
-        inner["test_before_it_ends"] = int(np.count_nonzero(test.times < validation.times.max()))
-    days, gaps = gap_days(inputs, test), None
-    if days is not None and len(days):
-        gaps = {"users": len(days), "negative": int(np.count_nonzero(days < 0)), "days": _quantiles(days)}
-    return {
-        "parts": {name: _part(part) for name, part in parts.items()},
-        "repeated": {name: int(repeated.get(name, 0)) for name in parts},
-        "overlap": {
-            f"{a} and {b}": int(np.count_nonzero(in_both(*sorted((parts[a], parts[b]), key=len))))
-            for a, b in combinations(parts, 2)
-        },
-        "cold": cold_counts(train, test, inputs),
-        "leakage": _leakage(train, test, inputs),
-        "validation_leakage": inner if test.times is not None else None,
-        "gaps": gaps,
-        "shift": _shifts(train, test, inputs),
-    }
+def _findings(counts: Mapping[str, Any], promise: Promise, *, cold_users: bool = False) -> list[facts.SplitFinding]:
+    """Return the findings, the most serious first; ``cold_users`` if the split is about users without training."""
+    order = ("wrong", "attention", "fine")
+    findings = [
+        *_on_pairs(counts),
+        *_on_time(counts, promise),
+        *_on_ratings(counts, cold_users),
+        *_on_questions(counts),
+    ]
+    return sorted(findings, key=lambda finding: order.index(finding.level))
 
 
-def _quantiles(values: NDArray[Any]) -> dict[str, float]:
-    return dict(zip(_QUANTILES, map(float, np.quantile(values, list(_QUANTILES.values())))))
+def _on_pairs(counts: Mapping[str, Any]) -> Iterator[facts.SplitFinding]:
+    thing = "(user, item) pair" if counts["repeats"] is None else "event"
+    if not any(counts["overlap"].values()):
+        yield facts.PairsInParts("fine", thing=thing)
+    for names, pairs in counts["overlap"].items():
+        if pairs:
+            smaller = min(counts["parts"][name]["ratings"] for name in names.split(" and "))
+            yield facts.PairsInParts("wrong", pairs, names, smaller, thing)
+    if counts["repeats"] is not None:
+        yield facts.RepeatedItems("fine", Fact.read(counts["repeats"]))
+    for part, rows in counts["repeated"].items():
+        if rows:
+            yield facts.PairsRepeated("wrong", part, rows)
 
 
-def _part(part: Ratings) -> dict[str, Any]:
-    sizes = part.user_counts[part.user_counts > 0]
-    return {
-        "ratings": len(part),
-        "users": len(sizes),
-        "items": int(np.count_nonzero(part.item_counts)),
-        "mean": float(part.values.mean()),
-        "profiles": _quantiles(sizes),
-        "oldest": None if part.times is None else int(part.times.min()),
-        "newest": None if part.times is None else int(part.times.max()),
-    }
+def _on_time(counts: Mapping[str, Any], promise: Promise) -> Iterator[facts.SplitFinding]:
+    """Yield leakage in time: of the test part, then of the validation part."""
+    by_user: facts.FindingLevel = "attention" if promise == "any" else "wrong"
+    globally: facts.FindingLevel = "wrong" if promise == "global" else "attention"
+    parts, leakage, inner = counts["parts"], counts["leakage"], counts["validation_leakage"]
+    if leakage is None:
+        yield facts.WithoutTimes(by_user)
+        return
+    if counts["numbered"]:
+        older, users = leakage["own"], leakage["own_users"]
+        level = by_user if older else "fine"
+        yield facts.OlderRatings(level, "test", older, parts["test"]["rows"], "own training", users)
+        return
+    train, test, begins = parts["train"]["rows"], parts["test"]["rows"], day(parts["test"]["oldest"])
+    if leakage["own"]:
+        yield facts.OlderRatings(by_user, "test", leakage["own"], test, "own training", leakage["own_users"])
+    older, newer = leakage["before_training_ends"], (leakage["training_after_test_begins"], train)
+    level = globally if older else "fine"
+    yield facts.OlderRatings(level, "test", older, test, "training", newer=newer, begins=begins)
+    if later := leakage["items_seen_later"]:
+        yield facts.OlderRatings(globally, "test", later, test, "item in training", leakage["items_seen_later_items"])
+    if inner is None:
+        return
+    validation = parts["validation"]["rows"]
+    if inner["own"]:
+        yield facts.OlderRatings(by_user, "validation", inner["own"], validation, "own training", inner["own_users"])
+    # Only a split along the global timeline promises the other two.
+    if promise == "global" and (older := inner["before_training_ends"]):
+        yield facts.OlderRatings("wrong", "validation", older, validation, "training")
+    if promise == "global" and (older := inner["test_before_it_ends"]):
+        yield facts.OlderRatings("wrong", "test", older, test, "validation")
 
 
-def _leakage(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any] | None:
-    """Count how many test ratings are older than training ratings; None without times."""
-    if train.times is None or test.times is None or inputs.times is None:
-        return None
-    own = before_own_training(test, inputs)
-    first_test = int(test.times.min())
-    first_seen = np.full(train.n_items, np.iinfo(np.int64).max)
-    np.minimum.at(first_seen, train.items, train.times)
-    later = (test.times < first_seen[test.items]) & (train.item_counts[test.items] > 0)
-    return {
-        "own": int(np.count_nonzero(own)),
-        "own_users": int(np.count_nonzero(np.bincount(test.users[own], minlength=test.n_users))),
-        "before_training_ends": int(np.count_nonzero(test.times < int(train.times.max()))),
-        "training_after_test_begins": int(np.count_nonzero(train.times > first_test)),
-        "items_seen_later": int(np.count_nonzero(later)),
-        "items_seen_later_items": len(np.unique(test.items[later])),
-    }
+def _on_ratings(counts: Mapping[str, Any], cold_users: bool) -> Iterator[facts.SplitFinding]:
+    cold, test, gaps = counts["cold"], counts["parts"]["test"], counts["gaps"]
+    level: facts.FindingLevel = "attention" if cold["ratings"] else "fine"
+    if cold["users"] == test["users"] and not cold_users:
+        level = "wrong"
+    yield facts.ColdStart(level, **cold, of=test["ratings"], of_users=test["users"], of_items=test["items"])
+    for name, shift in counts["shift"].items():
+        yield facts.PartShift("fine" if shift["D"] < facts.MODERATE_SHIFT else "attention", name, **shift)
+    if gaps is not None and not counts["numbered"]:
+        yield facts.DaysToTest("fine", **gaps)
+    for name, part in counts["parts"].items():
+        sizes = {key: part[key] for key in ("ratings", "users", "items", "profiles")}
+        yield facts.PartSize("fine", name, **sizes)
 
 
-def gap_days(inputs: Ratings, test: Ratings) -> NDArray[np.float64] | None:
-    """Return the days from each user's last known rating to the first test rating; None without times."""
-    if inputs.times is None or test.times is None:
-        return None
-    both = (inputs.user_counts > 0) & (test.user_counts > 0)
-    days: NDArray[np.float64] = (moments(test, np.minimum)[both] - moments(inputs, np.maximum)[both]) / _DAY
-    return days
-
-
-def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
-    """Return how far ratings, popularity of items and activity of users differ between training and test.
-
-    Popularity and activity are the numbers of training ratings of a rating's item and user; for a user who is held out
-    whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
-    two ways to count, the one with the smaller distance is used.
-    """
-    own, others = np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
-    popular = (train.item_counts[train.items], train.item_counts[test.items])
-    counted = {"popularity": popular, "activity": (own, others)}
-    return {"ratings": shift(train.values, test.values)} | {
-        name: min((shift(before - itself, after) for itself in (0, 1)), key=lambda way: way["D"])
-        for name, (before, after) in counted.items()
-    }
-
-
-def shift(before: NDArray[Any], after: NDArray[Any]) -> dict[str, float]:
-    """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
-
-    d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
-    two distribution functions, from 0 (the same) to 1 (nothing in common).
-    """
-    from scipy.special import kolmogorov
-
-    before, after = np.sort(before.astype(np.float64)), np.sort(after.astype(np.float64))
-    values = np.union1d(before, after)
-    below = [np.searchsorted(sample, values, side="right") / len(sample) for sample in (before, after)]
-    distance = float(np.abs(below[0] - below[1]).max())
-    spread = float(before.std())
-    size = len(before) * len(after) / (len(before) + len(after))
-    return {
-        "train": float(before.mean()),
-        "test": float(after.mean()),
-        "d": float((after.mean() - before.mean()) / spread) if spread > 0 else 0.0,
-        "D": distance,
-        "p": float(kolmogorov(np.sqrt(size) * distance)),
-    }
+def _on_questions(counts: Mapping[str, Any]) -> Iterator[facts.SplitFinding]:
+    """Yield what the split can and cannot show."""
+    parts, leakage, cold = counts["parts"], counts["leakage"], counts["cold"]
+    test = parts["test"]
+    known = test["users"] - cold["users"]
+    # Each question with whether it is answered, and the number of users or items that it names.
+    questions: dict[str, tuple[bool, int]] = {}
+    if leakage is not None and not counts["numbered"]:
+        questions["past"] = (not leakage["before_training_ends"], 0)
+    if "profiles" in parts:
+        questions["profiles"] = (True, 0)
+    else:
+        questions |= {"known users": (known > 0, known), "new users": (cold["users"] > 0, cold["users"])}
+    questions["new items"] = (cold["items"] > 0, cold["items"])
+    questions["order"] = (test["profiles"]["median"] > 1, 0)
+    questions["tuning"] = ("validation" in parts, 0)
+    for answered in (True, False):
+        some = {name: number for name, (is_answered, number) in questions.items() if is_answered == answered}
+        if some:
+            yield facts.QuestionsAnswered("fine", answered, some)

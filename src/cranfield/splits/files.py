@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,18 +86,24 @@ def write(
     if (folder / _RECORD).is_file():
         (folder / _RECORD).unlink()
     written: list[Path] = []
+    rules: dict[Path, dict[str, str]] = {}
     records: list[dict[str, Any]] = []
     with progress("Writing folds", total=len(splits)) as bar:
         for split in splits:
             home = _home(folder, split.fold, split.folds)
-            written += [write_ratings(part, home / f"{name}.{format}") for name, part in split.parts.items()]
+            for name, part in split.parts.items():
+                # A test set is read as ratings; systems may learn from single events.
+                kept = replace(part, events=None) if name == "test" else part
+                written.append(write_ratings(kept, home / f"{name}.{format}"))
+                if kept.events is not None:
+                    rules[written[-1]] = {"repeated": str(kept.events.merging)}
             if split.item_groups is not None:
                 groups = pl.DataFrame({"item": split.train.item_ids.all, "group": split.item_groups})
                 written.append(write_table(groups, home / f"groups.{format}"))
             records.append(split.record())
             bar.advance()
     for path in written:
-        record_checksum(path)
+        record_checksum(path, rules.get(path))
     for path in sorted(files.difference(written)):
         _remove(path, folder)
     versions, origins = ([entry.pop(key) for entry in records] for key in ("cranfield", "data"))
@@ -197,14 +204,6 @@ def read_item_groups(path: str | Path, items: Vocabulary) -> NDArray[np.int16]:
     r"""Return the popularity group of each item from a file with columns ``item`` and ``group``; ids match as text.
 
     Every item must be in the file. A group is a whole number from 0, or -1 for an item without one.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> place = Path(tempfile.mkdtemp()) / "groups.csv"
-    >>> _ = place.write_text("item,group\na,0\nb,1\n")
-    >>> read_item_groups(place, Vocabulary.of(["a", "b"])).tolist()
-    [0, 1]
     """
     path = Path(path)
     if not path.is_file():

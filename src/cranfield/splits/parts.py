@@ -1,11 +1,12 @@
-"""From the part of each rating to a `Split`: how parts are drawn, and what the split's record says about them."""
+"""From the part of each rating, or from parts made elsewhere, to a `Split`; and what its record says of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from cranfield._errors import ImpossibleSplitError
 from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._streams import stream
-from cranfield.data import Ratings, check_ratings
+from cranfield.data import Ratings, check_ratings, over_one_vocabulary
 from cranfield.facts import Fact
 from cranfield.facts import split as facts
 from cranfield.splits.split import Split
@@ -39,21 +40,91 @@ def validation_share(validation: float | None) -> float:
     return 0.0 if validation is None else check.share("validation", validation)
 
 
+UNITS = ("pair", "event", "basket", "session")
+"""What a split never divides: all events of a user and item, one event, or the events of a basket or session."""
+
+
+class Units(NamedTuple):
+    """What is counted within a user: rows, or baskets of several rows."""
+
+    indptr: NDArray[np.int64]  # those of user u are at indptr[u]:indptr[u + 1]
+    times: NDArray[np.int64] | None
+    place: NDArray[np.int64] | None = None  # of each row among them; None if they are the rows
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """How many each user has."""
+        return np.diff(self.indptr)
+
+    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the value of each row, given those of the units."""
+        return values if self.place is None else values[self.place]
+
+
 @dataclass(frozen=True, eq=False)
 class Division:
-    """Ratings that a method divides: its settings, its random streams, and in the end the split."""
+    """Ratings that a method divides: its settings, its random streams, and in the end the split.
+
+    If pairs repeat, the events are divided, and each part is merged by itself. ``unit`` is what the method keeps
+    together unless its settings state another one: methods that draw keep pairs, so that parts have none in common, and
+    methods that go by time keep baskets, or else single events.
+    """
 
     ratings: Ratings
     method: str
     settings: Mapping[str, Any]
+    unit: str = "pair"
 
     def __post_init__(self) -> None:
         check_ratings(self.ratings)
         if len(self.ratings) == 0:
             raise ImpossibleSplitError("there are no ratings to split; read some, or filter less")
+        self._decide_unit()
         if "seed" in self.settings:
             seed = check.whole("seed", self.settings["seed"], at_least=0)
             object.__setattr__(self, "settings", {**self.settings, "seed": seed})
+
+    def _decide_unit(self) -> None:
+        """Decide what is never divided, and record it if the ratings are events."""
+        given = self.settings.get("unit")
+        unit = self.unit if given is None else check.one_of("unit", given, UNITS)
+        baskets = None if self.ratings.events is None else self.ratings.events.baskets
+        if unit in ("basket", "session") and baskets is None:
+            if given is not None:
+                raise ImpossibleSplitError(
+                    f"unit={given} needs baskets or sessions, and the ratings of the {self.users} have none; name "
+                    "their column with basket=NAME (--basket), or make sessions with session_gap=30min"
+                )
+            unit = "event"
+        settings = {name: value for name, value in self.settings.items() if name != "unit"}
+        recorded = {} if self.ratings.events is None else {"unit": unit, "repeated": str(self.ratings.events.merging)}
+        object.__setattr__(self, "settings", settings | recorded)
+        object.__setattr__(self, "unit", "pair" if self.ratings.events is None else unit)
+
+    @cached_property
+    def rows(self) -> Ratings:
+        """What is divided: ratings, events, or events at the time of the last one of their basket."""
+        events = self.ratings.events
+        if self.unit == "pair" or events is None:
+            return self.ratings
+        rows = self.ratings.rows()
+        return rows if self.unit == "event" else replace(rows, times=events.basket_times)
+
+    @cached_property
+    def units(self) -> Units:
+        """What is counted within a user: rows, or baskets."""
+        return self.units_of(np.ones(len(self.rows), dtype=np.bool_))
+
+    def units_of(self, mask: Mask) -> Units:
+        """Return what is counted within a user, of some of the rows."""
+        rows, events = self.rows if mask.all() else self.rows.keep(mask), self.ratings.events
+        if self.unit not in ("basket", "session") or events is None or events.baskets is None:
+            return Units(rows.indptr, rows.times)
+        _, first, place = np.unique(events.baskets[mask], return_index=True, return_inverse=True)
+        assert rows.times is not None
+        # Codes of baskets ascend by user.
+        indptr = np.searchsorted(rows.users[first], np.arange(rows.n_users + 1)).astype(np.int64)
+        return Units(indptr, rows.times[first], place)
 
     @property
     def validation(self) -> float:
@@ -65,14 +136,28 @@ class Division:
         """The number of users with ratings, in words."""
         return count_text(int(np.count_nonzero(self.ratings.user_counts)), "user")
 
+    def straddling(self, cut: int) -> int:
+        """Return the number of baskets with events before and after a moment; they are at the time of the last one."""
+        events = self.ratings.events
+        assert events is not None
+        assert events.baskets is not None
+        return len(np.unique(events.baskets[(events.times < cut) & (self.times() >= cut)]))
+
+    @property
+    def counted(self) -> str:
+        """What is counted within a user, in the plural."""
+        if self.ratings.events is None:
+            return "ratings"
+        return {"pair": "items", "event": "events"}.get(self.unit, f"{self.unit}s")
+
     def times(self, which: str = "") -> NDArray[np.int64]:
         """Return the times, or say that the method needs them (``which``: with this setting)."""
-        if self.ratings.times is None:
+        if self.rows.times is None:
             raise ImpossibleSplitError(
                 f"{self.method}{which} needs times, and the ratings of the {self.users} have none; "
                 "name the column of times when reading them, or choose a random split"
             )
-        return self.ratings.times
+        return self.rows.times
 
     def times_if_last(self) -> NDArray[np.int64] | None:
         """Return the times if the test ratings are the last ones in time, and None if they are random ones."""
@@ -85,7 +170,8 @@ class Division:
 
     def coins(self) -> NDArray[np.uint8]:
         """Toss a coin for each rating, as in the method `random`."""
-        return coins(len(self.ratings), self.settings["train"], self.validation, self.stream())
+        count = int(self.units.indptr[-1])
+        return self.units.of_rows(coins(count, self.settings["train"], self.validation, self.stream()))
 
     def set_aside(self, parts: NDArray[np.uint8], *names: int) -> None:
         """Move each training rating to the validation part with the probability that the settings state."""
@@ -99,13 +185,19 @@ class Division:
         notes: Sequence[Fact] = (),
         **fields: Any,
     ) -> Split:
-        """Return the split, given the part of each rating."""
+        """Return the split, given the part of each row."""
         if self.settings["validation"] is not None:
-            fields["validation"] = self.ratings.keep(parts == VALIDATION)
+            fields["validation"] = self._part(parts == VALIDATION)
         if (is_input := parts == PROFILES).any():
-            fields["profiles"] = self.ratings.keep(is_input)
+            fields["profiles"] = self._part(is_input, of_train=True)
         step = Step(f"split.{self.method}", self.settings, effect, tuple(notes))
-        return describe(self.ratings.keep(parts == TRAIN), self.ratings.keep(parts == TEST), step, **fields)
+        return describe(self._part(parts == TRAIN, of_train=True), self._part(parts == TEST), step, **fields)
+
+    def _part(self, mask: Mask, *, of_train: bool = False) -> Ratings:
+        """Return a part of the rows, merged by itself."""
+        if self.ratings.events is not None and self.unit == "pair":
+            mask = np.repeat(mask, self.ratings.events.counts)
+        return self.ratings.keep_rows(mask, of_train=of_train)
 
 
 def coins(
@@ -147,11 +239,6 @@ def places(
 
     One key per rating is drawn, in order, so the result does not depend on the block size. The order is that of
     ``times``, and of the keys only if times are equal; without times, that of the keys alone.
-
-    Examples
-    --------
-    >>> places(np.array([0, 3, 3, 5]), np.random.default_rng(0), np.array([9, 7, 8, 2, 1])).tolist()
-    [2, 0, 1, 1, 0]
     """
     place = np.empty(int(indptr[-1]), dtype=np.int32)
     for first, last in _blocks(indptr):
@@ -209,19 +296,15 @@ def _blocks(indptr: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def by_profile(ratings: Ratings, reduce: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+def by_profile(ratings: Ratings | Units, reduce: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
     """Reduce the values of each profile to one, for the users with ratings: ``np.maximum`` for the largest."""
-    reduced: NDArray[Any] = reduce.reduceat(values, ratings.indptr[:-1][ratings.user_counts > 0])
+    reduced: NDArray[Any] = reduce.reduceat(values, ratings.indptr[:-1][np.diff(ratings.indptr) > 0])
     return reduced
 
 
 def in_both(part: Ratings, other: Ratings) -> Mask:
     """Return which ratings of a part have their (user, item) pair in another part, over the same vocabulary."""
-    if not len(part) or not len(other):
-        return np.zeros(len(part), dtype=bool)
-    pairs, others = (ratings.users.astype(np.int64) * ratings.n_items + ratings.items for ratings in (part, other))
-    common: Mask = others[np.minimum(np.searchsorted(others, pairs), len(others) - 1)] == pairs
-    return common
+    return other.places(part.users, part.items) >= 0
 
 
 def describe(
@@ -251,17 +334,36 @@ def describe(
     effect = {**sizes, **step.effect}
     effect |= {"test_users": tested, "cold_users": cold["users"], "cold_items": cold["items"]}
     notes = [*step.notes, *([facts.ColdStart("attention", **cold, of=len(test))] if cold["ratings"] else [])]
-    if train.times is not None and test.times is not None and inputs.times is not None:
-        precede = int(np.count_nonzero(before_own_training(test, inputs)))
-        older = float(np.mean(test.times < np.median(train.times)))
+    if "repeated" in step.settings:
+        repeats = repeats_in({"train": train, **optional, "test": test})
+        effect |= {"events": repeats.events, "repeated_test_pairs": repeats.repeated}
+        notes.append(repeats)
+    train_rows, test_rows, input_rows = (in_time(part) for part in (train, test, inputs))
+    if train_rows.times is not None and test_rows.times is not None and input_rows.times is not None:
+        precede = int(np.count_nonzero(before_own_training(test_rows, input_rows)))
+        older = float(np.mean(test_rows.times < np.median(train_rows.times)))
         effect |= {"test_before_own_train": precede, "test_share_older_than_train_median": older}
-        notes.append(facts.LeakageInTime(precede, len(test), older))
+        notes.append(facts.LeakageInTime(precede, len(test_rows), older))
     step = replace(step, effect=effect, notes=tuple(notes))
     parts: dict[str, Any] = {
         name: replace(part, history=(*part.history, step))
         for name, part in {"train": train, "test": test, **optional}.items()
     }
     return Split(step=step, **parts, **fields)
+
+
+def in_time(part: Ratings) -> Ratings:
+    """Return the rows of a part, each at the time of its basket if there are baskets."""
+    return part if part.events is None else replace(part.rows(), times=part.events.basket_times)
+
+
+def repeats_in(parts: Mapping[str, Ratings]) -> facts.RepeatsInTest:
+    """Count the events of each part, and the test items that their user had before."""
+    test = parts["test"]
+    repeated = np.any([in_both(test, part) for name, part in parts.items() if name != "test"], axis=0)
+    users, of_users = len(np.unique(test.users[repeated])), int(np.count_nonzero(test.user_counts))
+    events = {name: len(part) if part.events is None else len(part.events) for name, part in parts.items()}
+    return facts.RepeatsInTest(int(np.count_nonzero(repeated)), len(test), users, of_users, events)
 
 
 def cold_counts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, int]:
@@ -286,3 +388,98 @@ def before_own_training(test: Ratings, inputs: Ratings) -> Mask:
     """Return which test ratings are strictly older than a training rating (or the input) of the same user."""
     assert test.times is not None
     return test.times < np.repeat(moments(inputs, np.maximum), test.user_counts)
+
+
+def predefined(
+    train: Ratings,
+    test: Ratings,
+    *,
+    validation: Ratings | float | None = None,
+    profiles: Ratings | None = None,
+    overlap: str = "error",
+    seed: int = 0,
+) -> Split:
+    """Make a split from ratings that are already divided, for example into two files.
+
+    Parameters
+    ----------
+    train, test
+        The parts, each over its own vocabulary. If one has numbers as ids and the other text, both become text.
+    validation
+        The validation part, or the probability of each training rating to be set aside for one.
+    profiles
+        The profiles of held-out users, as `strong_generalisation` makes them; none of these users may be in training.
+    overlap
+        What to do with (user, item) pairs that are in more than one part: ``"error"``, or drop them from all but the
+        test part (``"test"``) or the training part (``"train"``); the notes say how many.
+    seed
+        Seed of the draw of a validation share.
+
+    Examples
+    --------
+    >>> train = Ratings.of(["ann", "bob"], ["x", "x"], [5, 3])
+    >>> test = Ratings.of(["bob", "cid"], ["y", "x"], [4, 4])
+    >>> split = predefined(train, test)
+    >>> split, split.train.n_users
+    (Split(predefined: train 2, test 2), 3)
+    """
+    overlap = check.one_of("overlap", overlap, ("error", "test", "train"))
+    seed = check.whole("seed", seed, at_least=0)
+    parts = {"train": train, "test": test}
+    if isinstance(validation, Ratings):
+        parts["validation"] = validation
+    if profiles is not None:
+        parts["profiles"] = profiles
+    for name, part in parts.items():
+        check_ratings(part)
+        if len(part) == 0:
+            raise ImpossibleSplitError(f"the {name} part has no ratings; give the right file")
+    parts = dict(zip(parts, over_one_vocabulary(list(parts.values()))))
+    merging = next((str(part.events.merging) for part in parts.values() if part.events is not None), None)
+    # Of events, a pair may be in several parts: the user had the item again.
+    parts, repeated = _disjoint(parts, overlap) if merging is None else (parts, 0)
+    if profiles is not None:
+        learned = int(np.count_nonzero((parts["profiles"].user_counts > 0) & (parts["train"].user_counts > 0)))
+        if learned:
+            raise ImpossibleSplitError(
+                f"{learned:,} users of profiles are in the training part too, so they are not held out; leave profiles "
+                "out, or train without them"
+            )
+    if not isinstance(validation, Ratings) and validation is not None:
+        drawn = coins(len(parts["train"]), 1.0, validation_share(validation), stream(seed, "split", "given"))
+        parts["validation"] = parts["train"].keep(drawn == VALIDATION)
+        parts["train"] = parts["train"].keep(drawn == TRAIN)
+    notes = (facts.PairsMoved(repeated, overlap),) if repeated else ()
+    settings: dict[str, Any] = {"overlap": overlap} if merging is None else {"repeated": merging}
+    if isinstance(validation, Ratings):
+        settings["validation"] = "given"
+    elif validation is not None:
+        settings |= {"validation": validation, "seed": seed}
+    step = Step("split.predefined", settings, {"repeated_pairs": repeated}, notes)
+    optional = {name: parts.get(name) for name in ("validation", "profiles")}
+    return describe(parts["train"], parts["test"], step, **optional)
+
+
+def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Ratings], int]:
+    """Return the parts without their common pairs in all but one of them, and the number of such pairs."""
+    # The part that keeps a common pair comes first; validation and profiles lose it to both others.
+    order = sorted(parts, key=lambda name: (name not in ("train", "test"), name != overlap))
+    disjoint: dict[str, Ratings] = {}
+    repeated = 0
+    for place, name in enumerate(order):
+        again = np.zeros(len(parts[name]), dtype=np.int8)
+        for other in order[:place]:
+            again += in_both(parts[name], parts[other])
+        fresh = again == 0
+        # A pair in all three parts was already counted in the second one.
+        repeated += int(np.count_nonzero(again == 1))
+        if overlap == "error" and not fresh.all():
+            user = int(parts[name].users[np.argmin(fresh)])
+            item = int(parts[name].items[np.argmin(fresh)])
+            raise ImpossibleSplitError(
+                f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are also in another part "
+                f"(first user {parts[name].user_ids.ids([user])[0]!r}, item {parts[name].item_ids.ids([item])[0]!r}); "
+                "drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
+            )
+        disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
+    return disjoint, repeated

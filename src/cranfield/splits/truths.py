@@ -32,30 +32,16 @@ _SURE = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """Judgments outside training, each with the probability that its pair was judged given that it is not in training.
+    """Judgments of pairs outside training, each with the probability that its pair was judged."""
 
-    Parameters
-    ----------
-    train
-        The ratings that systems learn from.
-    judged
-        The judgments of pairs outside training.
-    probability
-        For each judgment, P(judged | the pair is not in training).
-    weighted
-        Whether a judgment counts 1 / probability. Without weights every judgment counts the same, which gives the true
-        order only if the probabilities are nearly equal.
-    step
-        How it was made.
-    observed
-        The held-out ratings that a service would have, a part of ``judged``; None if they cannot be told apart.
-    """
-
-    train: Ratings
-    judged: Ratings
-    probability: NDArray[np.float64]
+    train: Ratings  # the ratings that systems learn from
+    judged: Ratings  # the judgments of pairs outside training
+    probability: NDArray[np.float64]  # for each judgment, P(judged | the pair is not in training)
+    # Whether a judgment counts 1 / probability. Without weights every judgment counts the same, which gives the true
+    # order only if the probabilities are nearly equal.
     weighted: bool
-    step: Step
+    step: Step  # how it was made
+    # The held-out ratings that a service would have, a part of ``judged``; None if they cannot be told apart.
     observed: Ratings | None = None
 
     def __post_init__(self) -> None:

@@ -18,9 +18,9 @@ from cranfield._files import whole_file
 from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield.comparisons import Comparison, SegmentComparison
-from cranfield.data import Features, Ratings
+from cranfield.data import Events, Features, Merging, Ratings
 from cranfield.facts import Fact
-from cranfield.measures import Averaging, Outside, Scores, Segments
+from cranfield.measures import Averaging, Scores, Segments
 from cranfield.rankings import Calibration, Run
 from cranfield.splits import Split
 from cranfield.tables import Vocabulary, write_table
@@ -71,7 +71,16 @@ def save_ratings(ratings: Ratings, path: Path) -> Path:
     columns: dict[str, Any] = {"user": ratings.users, "item": ratings.items, "rating": ratings.values}
     if ratings.times is not None:
         columns["time"] = ratings.times
-    return write_table(pl.DataFrame(columns), path)
+    if ratings.events is None:
+        return write_table(pl.DataFrame(columns), path)
+    # A row for each event, after the rating that it is part of; the first row of a rating has the number of its events.
+    events = ratings.events
+    rows = {"value": events.values, "event_time": events.times}
+    if events.baskets is not None:
+        rows["basket"] = events.baskets
+    first = np.repeat(np.arange(len(ratings)), events.counts)
+    frame = pl.DataFrame(columns)[first].with_columns(pl.Series(name, array) for name, array in rows.items())
+    return write_table(frame.with_columns(merging=pl.lit(str(events.merging))), path)
 
 
 def read_ratings(
@@ -79,6 +88,10 @@ def read_ratings(
 ) -> Ratings:
     """Return the ratings that `save_ratings` wrote."""
     frame = read_parquet(path)
+    events = None
+    if "event_time" in frame.columns:
+        first, events = _events_of(frame)
+        frame = frame[first]
     counts = np.bincount(frame["user"].to_numpy(), minlength=len(vocabularies.users))
     return Ratings(
         vocabularies.users,
@@ -91,7 +104,17 @@ def read_ratings(
         tuple(history),
         vocabularies.user_features,
         vocabularies.item_features,
+        events,
     )
+
+
+def _events_of(frame: pl.DataFrame) -> tuple[NDArray[np.int64], Events]:
+    """Return the first row of each rating in a table of events, and the events."""
+    users, items = frame["user"].to_numpy(), frame["item"].to_numpy()
+    first = np.flatnonzero(np.append(True, (np.diff(users) != 0) | (np.diff(items) != 0))[: len(frame)])
+    baskets = frame["basket"].to_numpy() if "basket" in frame.columns else None
+    times, merging = frame["event_time"].to_numpy(), Merging.of(frame["merging"][0])
+    return first, Events(np.append(first, len(frame)), frame["value"].to_numpy(), times, baskets, merging)
 
 
 # splits
@@ -123,23 +146,18 @@ def save_splits(splits: Sequence[Split], whole: Ratings, folder: Path) -> list[P
 
 def _part_numbers(split: Split, whole: Ratings) -> NDArray[np.uint8] | None:
     """Return the number of the part of each rating; None if the parts do not consist of these ratings."""
-    if split.train.user_ids != whole.user_ids or split.train.item_ids != whole.item_ids:
+    if split.train.user_ids != whole.user_ids or split.train.item_ids != whole.item_ids or whole.events is not None:
         return None
-    keys, numbers = _pairs(whole), np.full(len(whole), _NO_PART, dtype=np.uint8)
+    numbers = np.full(len(whole), _NO_PART, dtype=np.uint8)
     for name, part in split.parts.items():
-        own = _pairs(part)
-        places = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+        places = whole.places(part.users, part.items)
         numbers[places] = PARTS.index(name)
-        same = np.array_equal(keys[places], own) and np.array_equal(whole.values[places], part.values)
+        same = bool((places >= 0).all()) and np.array_equal(whole.values[places], part.values)
         if whole.times is not None and part.times is not None:
             same &= np.array_equal(whole.times[places], part.times)
         if not same or (whole.times is None) != (part.times is None):
             return None
     return numbers
-
-
-def _pairs(ratings: Ratings) -> NDArray[np.int64]:
-    return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
 
 
 def read_split(folder: Path, whole: Ratings, records: Sequence[Mapping[str, Any]], fold: int) -> Split:
@@ -236,7 +254,7 @@ _ARRAYS = ("values", "covered", "users", "judged", "relevant", "groups", "recomm
 _TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
 _TUPLES = (
     *("systems", "metrics", "lower_is_better", "zero_if_undefined", "group_names"),
-    *("notes", "warnings", "made_for", "trained_once"),
+    *("notes", "warnings", "made_for", "trained_once", "outside_catalogue"),
 )
 _VALUES = ("longest", "catalogue", "highest_rating")
 
@@ -244,12 +262,11 @@ _VALUES = ("longest", "catalogue", "highest_rating")
 def save_scores(scores: Scores, path: Path) -> tuple[Path, dict[str, Any]]:
     """Write scores; return the path and the facts that the file does not hold."""
     facts = {
-        **{name: list(getattr(scores, name)) for name in _TUPLES},
+        **{name: Fact.plain(getattr(scores, name)) for name in _TUPLES},
         **{name: getattr(scores, name) for name in _VALUES},
         **{name: plain(getattr(scores, name)) for name in _TABLES},
         "step": scores.step.as_dict(),
         "counts": {system: dict(counts) for system, counts in scores.counts.items()},
-        "outside_catalogue": [of_system._asdict() for of_system in scores.outside_catalogue],
     }
     arrays = {name: array for name in _ARRAYS if (array := getattr(scores, name)) is not None}
     with whole_file(path) as temporary, temporary.open("wb") as file:
@@ -262,14 +279,11 @@ def read_scores(path: Path, facts: Mapping[str, Any], users: Vocabulary) -> Scor
     with np.load(path, allow_pickle=False) as arrays:
         known: dict[str, Any] = dict(arrays)
     known |= {
-        **{name: tuple(facts[name]) for name in _TUPLES},
+        **{name: Fact.read(facts[name]) for name in _TUPLES},
         **{name: facts[name] for name in _VALUES},
         **{name: None if facts[name] is None else np.array(facts[name], dtype=np.float64) for name in _TABLES},
     }
-    outside = (Outside(**{**counts, "examples": tuple(counts["examples"])}) for counts in facts["outside_catalogue"])
-    return Scores(
-        user_ids=users, step=Step.of(facts["step"]), counts=facts["counts"], outside_catalogue=tuple(outside), **known
-    )
+    return Scores(user_ids=users, step=Step.of(facts["step"]), counts=facts["counts"], **known)
 
 
 def scores_table(scores: Scores) -> pl.DataFrame:
@@ -297,16 +311,17 @@ def plain(table: NDArray[np.float64] | None) -> Any:
 # comparisons
 
 
-_COMPARISON_FACTS = ("population", "counted", "served")
-
-
 def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dict[str, Any]]:
     """Write a comparison; return the paths and the facts that the files do not hold."""
-    kept = [field.name for field in fields(comparison) if field.name not in ("rows", "samples", "gate", "common")]
-    facts = {name: getattr(comparison, name) for name in kept}
+    kept = [
+        field.name
+        for field in fields(comparison)
+        if field.name not in ("rows", "samples", "gate", "common", "same_split")
+    ]
+    facts = {name: Fact.plain(getattr(comparison, name)) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
+    facts |= {"same_split": True} if comparison.same_split else {}
     facts |= {"spread": plain(np.array(comparison.spread, dtype=np.float64))}
-    facts |= {name: None if facts[name] is None else facts[name].as_dict() for name in _COMPARISON_FACTS}
     paths, facts["common"] = [write_table(comparison.rows, path)], None
     if comparison.common is not None:
         common, facts["common"] = save_comparison(comparison.common, path.with_stem(f"{path.stem}-common"))
@@ -316,10 +331,9 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dic
 
 def read_comparison(path: Path, facts: Mapping[str, Any]) -> Comparison:
     """Return the comparison that `save_comparison` wrote."""
-    named: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    named: dict[str, Any] = {name: Fact.read(value) for name, value in facts.items()}
     named |= {"averages": np.array(facts["averages"], dtype=np.float64), "step": Step.of(facts["step"])}
     named["spread"] = tuple(map(tuple, np.array(facts["spread"], dtype=np.float64).tolist()))
-    named |= {name: Fact.read(facts[name]) for name in _COMPARISON_FACTS}
     if facts["common"] is not None:
         named["common"] = read_comparison(path.with_stem(f"{path.stem}-common"), facts["common"])
     return Comparison(rows=read_parquet(path), **named)
@@ -332,7 +346,7 @@ def save_segments(segment: Segments | SegmentComparison, folder: Path, stem: str
     """Write the results by a grouping to files named after a stem; return the paths and the facts they do not hold."""
     segments = segment.segments if isinstance(segment, SegmentComparison) else segment
     scores, facts = save_scores(segments.scores, folder / f"{stem}-scores.npz")
-    about: dict[str, Any] = {"name": segments.name, "of": segments.of, "notes": list(segments.notes)}
+    about: dict[str, Any] = {"name": segments.name, "of": segments.of, "notes": Fact.plain(segments.notes)}
     about |= {"scores": facts, "comparisons": None}
     if not isinstance(segment, SegmentComparison):
         return [scores], about
@@ -351,7 +365,7 @@ def read_segments(
 ) -> Segments | SegmentComparison:
     """Return the results by a grouping that `save_segments` wrote, with columns of users for weighted averages."""
     scores = replace(read_scores(folder / f"{stem}-scores.npz", about["scores"], users), user_columns=columns)
-    segments = Segments(about["name"], about["of"], scores, tuple(about["notes"]))
+    segments = Segments(about["name"], about["of"], scores, Fact.read(about["notes"]))
     if about["comparisons"] is None:
         return segments
     comparisons = {

@@ -1,19 +1,21 @@
-"""What a store records: artifacts, their records, and roots, which say what artifacts an experiment uses."""
+"""What a store records: artifacts, roots, which say what artifacts an experiment uses, the machine, and versions."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from cranfield._files import write_text
 from cranfield._version import __version__
-from cranfield.store.environment import versions
 
 FORMAT = 2
 """Version of an experiment's files. Raise it when their columns or names change, so that old ones are not reused."""
@@ -23,20 +25,11 @@ RECORD = "record.json"
 
 @dataclass(frozen=True, eq=False)
 class Artifact:
-    """Files that were made together.
+    """Files that were made together."""
 
-    Parameters
-    ----------
-    name
-        What the experiment calls them, such as ``runs/movielens/knn``.
-    home
-        The folder that contains them; None for an artifact that has not been made yet.
-    files, facts
-        The checksum of each file, by its path in ``home``; and further information about them, ready for JSON.
-    """
-
-    name: str
-    home: Path | None = None
+    name: str  # what the experiment calls them, such as ``runs/movielens/knn``
+    home: Path | None = None  # the folder that contains them; None for an artifact that has not been made yet
+    # The checksum of each file, by its path in ``home``; and further information about them, ready for JSON.
     files: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -202,3 +195,42 @@ class Roots:
             return root if checksum == fingerprint(stated) and root.id == name else None
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
+
+
+_LIBRARIES = ("numpy", "scipy", "polars", "numba", "optuna")
+
+
+def versions(libraries: Iterable[str] = _LIBRARIES) -> dict[str, str]:
+    """Return the versions of this package, of Python, and of the libraries that are installed."""
+    numbers = {"cranfield": __version__, "Python": platform.python_version()}
+    return numbers | {name: known for name in libraries if (known := _installed(name)) is not None}
+
+
+# Cached: every artifact records the versions, and looking them up takes longer than making a small artifact.
+@cache
+def _installed(library: str) -> str | None:
+    """Return the version of a library; None if it is not installed."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def machine() -> str:
+    """Return the processor, its threads, the memory and the operating system, as far as they are known."""
+    known = [_from_table("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()]
+    known.append(f"{os.cpu_count() or 1} threads")
+    with suppress(AttributeError, OSError, ValueError):
+        memory = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+        known.append(f"{memory / 2**30:.0f} GiB of memory")
+    return ", ".join([*known, f"{platform.system()} {platform.release()}"])
+
+
+def _from_table(path: str, key: str) -> str | None:
+    """Return a value from one of the kernel's tables; None if the table does not exist."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == key), None)

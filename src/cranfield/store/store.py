@@ -6,19 +6,17 @@ artifact that was half written has no valid record and is made again, like one w
 depends only on the inputs, so several experiments can share a store, and going back to an earlier one finds its
 artifacts.
 
-A root (``.cranfield/roots/<id>.json``) lists the artifacts that an experiment uses. `cranfield.experiments.folders`
+A root (``.cranfield/roots/<id>.json``) lists the artifacts that an experiment uses. `cranfield.experiments.clean`
 frees those that the current one does not use, and folders that a stopped run left without a record. Nothing else is
 ever removed from a store.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
 import shutil
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,14 +24,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from cranfield._errors import CranfieldError, CranfieldWarning
-from cranfield._files import UnwrittenError, sweep, temporaries_in, write_text
+from cranfield._files import UnwrittenError, sweep, temporaries_in, try_lock, write_text
 from cranfield._record import file_checksum
 from cranfield._version import __version__
-from cranfield.store.environment import machine
-from cranfield.store.records import FORMAT, RECORD, Artifact, Record, Root, Roots, key_of, size_of
+from cranfield.store.records import FORMAT, RECORD, Artifact, Record, Root, Roots, key_of, machine, size_of
 
 HOME, LOG = ".cranfield", "log.jsonl"
 TEMPORARIES = "temporary"
@@ -299,7 +296,7 @@ def open_store(path: str | Path) -> Iterator[Store]:
         handle = (path / HOME / "lock").open("a+b")
     with handle:
         with store.writing():
-            held = _held(handle)
+            held = try_lock(handle)
         if not held:
             holder = ""
             with suppress(OSError, ValueError):
@@ -321,7 +318,7 @@ def in_use(path: Path) -> bool:
     """Whether a process holds the store of a folder at the moment."""
     try:
         with (path / HOME / "lock").open("rb+") as handle:
-            return not _held(handle)
+            return not try_lock(handle)
     except OSError:
         return False
 
@@ -369,22 +366,3 @@ def _rebuild(store: Store) -> None:
             stacklevel=4,
         )
     write_text(home / "folder.json", json.dumps({"cranfield": __version__, "format": FORMAT}))
-
-
-def _held(handle: IO[bytes]) -> bool:
-    """Try to take the lock, which the operating system releases whenever and however the process ends."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            handle.seek(0)
-            msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
-            return False
-        raise
-    return True

@@ -19,9 +19,8 @@ from cranfield.studies.bellogin2017 import BELLOGIN_2017
 from cranfield.studies.canamares2020 import CANAMARES_2020
 from cranfield.studies.canamares_castells2018 import CANAMARES_CASTELLS_2018
 from cranfield.studies.canamares_castells2020 import CANAMARES_CASTELLS_2020
-from cranfield.studies.frame.replication import Replication, StudyPart, joined
+from cranfield.studies.frame.replication import Replication, StudyPart, joined, write
 from cranfield.studies.frame.study import Study, StudyFiles, data_names
-from cranfield.studies.frame.writing import write
 from cranfield.studies.rendle2020 import RENDLE_2020
 from cranfield.studies.valcarce import VALCARCE_2018, VALCARCE_2020
 
@@ -175,22 +174,11 @@ def replicate(
         files.finish()
         names = ", ".join(_training(ratings).name or "the ratings" for ratings in several)
         parts = [part for ratings in several for part in (ratings if isinstance(ratings, Split) else [ratings])]
-        step = Step(
-            "replicate",
-            {"study": paper.name, "data": names, **results.settings},
-            {"fingerprint": ", ".join(part.fingerprint for part in parts)},
-            results.notes,
-        )
-        replication = Replication(
-            paper.name,
-            paper.reference,
-            tuple(results.exhibits),
-            tuple(results.claims),
-            results.assessment,
-            store.path,
-            step,
-            paper.rule,
-        )
+        settings = {"study": paper.name, "data": names, **results.settings}
+        effect = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
+        step = Step("replicate", settings, effect, results.notes)
+        reproduced = (tuple(results.exhibits), tuple(results.claims), results.assessment)
+        replication = Replication(paper.name, paper.reference, *reproduced, store.path, step, paper.rule)
         with store.writing():
             write(replication, results.steps, figures)
     return replication

@@ -8,8 +8,9 @@ from typing import Literal
 
 from cranfield._errors import InputError, SettingError, nearest
 
-Role = Literal["user", "item", "rating", "time"]
+Role = Literal["user", "item", "rating", "time", "basket", "type"]
 ROLES: tuple[Role, ...] = ("user", "item", "rating", "time")
+_NAMED_ONLY: tuple[Role, ...] = ("basket", "type")  # roles of events, never guessed
 
 # Names without case, spaces and punctuation; if several columns match, the name listed first wins.
 _HABITS: Mapping[Role, str] = {
@@ -65,8 +66,8 @@ def find_columns(
     last are found by their usual names; if the columns have no names, their positions are a ``guess``.
     """
     places: dict[Role, int] = {}
-    for role in ROLES:
-        choice = chosen[role]
+    for role in (*ROLES, *_NAMED_ONLY):
+        choice = chosen.get(role)
         if choice is None or choice is False:
             continue
         place = _named(names, width, role, choice, label)
@@ -85,7 +86,7 @@ def find_columns(
             problem = f"no column is known to hold the {role}s (columns: {there})"
             remedy = f"say which one does with {role}=NAME (--{role} on the command line)"
             raise InputError(problem, source=label, remedy=remedy)
-    return {role: places[role] for role in ROLES if role in places}
+    return {role: places[role] for role in (*ROLES, *_NAMED_ONLY) if role in places}
 
 
 def _named(names: Sequence[str] | None, width: int, role: Role, choice: str | int | bool, label: str) -> int:

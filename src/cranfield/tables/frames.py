@@ -147,11 +147,7 @@ class ParquetTable:
 
 
 def _partition(path: Path) -> dict[str, str | None]:
-    """Return the partition values in the names of the folders above a file.
-
-    >>> _partition(Path("system=a%20b/day=1/part-0.parquet"))
-    {'system': 'a b', 'day': '1'}
-    """
+    """Return the partition values in the names of the folders above a file."""
     pairs = [part.split("=", 1) for part in path.parts[:-1] if "=" in part]
     return {name: None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 

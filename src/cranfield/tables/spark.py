@@ -93,11 +93,7 @@ def has_java() -> bool:
 
 
 def _retrying(master: str) -> str:
-    """Return the master; on this machine, with the option to repeat a task whose worker dies.
-
-    >>> _retrying("local[2]"), _retrying("local"), _retrying("yarn")
-    ('local[2,4]', 'local[1,4]', 'yarn')
-    """
+    """Return the master; on this machine, with the option to repeat a task whose worker dies."""
     if master == "local":
         master = "local[1]"
     inside = master.removeprefix("local[").removesuffix("]")

@@ -162,7 +162,8 @@ class TextTable(ColumnTable):
             frame = self._parsed(data, single, 1, dict.fromkeys(self._places, pl.String()))
         except _POLARS as error:
             raise self._unreadable(str(error).splitlines()[0]) from error
-        return frame.with_columns(self.ids(frame[role]).alias(role) for role in ("user", "item"))
+        ids = [role for role in ("user", "item", "basket") if role in frame.columns]
+        return frame.with_columns(self.ids(frame[role]).alias(role) for role in ids)
 
     def _single_separator(self) -> tuple[bytes, str]:
         """Return the text with a separator of one byte, which Polars needs."""

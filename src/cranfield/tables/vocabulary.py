@@ -202,6 +202,11 @@ class Vocabulary:
                 finalize(vocabulary, _TRANSLATIONS.pop, key, None).atexit = False
         return _TRANSLATIONS[key]
 
+    def recoded(self, codes: NDArray[Any], other: Vocabulary) -> NDArray[Any]:
+        """Return codes of another vocabulary as codes of this one, or `UNKNOWN` for ids that it does not have."""
+        table = self.translation(other)
+        return codes if table is None else table[codes]
+
     def code(self, identifier: Any) -> int:
         """Return the code of a single id, or raise `KeyError`."""
         if identifier not in self:

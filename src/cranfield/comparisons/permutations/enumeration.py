@@ -53,13 +53,6 @@ def enumerate_sums(d: Floats, noise: Floats | None = None, hidden: float = 0.0) 
     ``unsure`` is 0 if ties are unambiguous: no sum lies between the slack and a hundred times the slack, and no
     difference is that small itself. Otherwise it is the share of sums within the slack, or of those just
     outside it if that is smaller.
-
-    Examples
-    --------
-    >>> enumerate_sums(np.array([0.5, 0.3, 0.1])).p
-    0.25
-    >>> enumerate_sums(np.array([1e15, 3, 2, -1])).p
-    0.25
     """
     d, noise = _non_zero(d, noise)
     certain, share, d, noise = _set_apart(d, noise, hidden)
@@ -244,13 +237,6 @@ def drawn_sums(values: Floats, counts: NDArray[Any], n_samples: int, random: np.
 
     Σ v (2 B − c) with B binomial(c, 1/2), by its inverse distribution function: the time does not depend on the number
     of users.
-
-    Examples
-    --------
-    >>> from cranfield._streams import stream
-    >>> sums = drawn_sums(np.array([0.5, 2.0]), np.array([10**6, 3]), 1000, stream(0, "example"))
-    >>> bool(abs(sums.std() / np.sqrt(0.25 * 10**6 + 12) - 1) < 0.1)
-    True
     """
     sums = np.zeros(n_samples)
     for value, count in zip(values, counts):
@@ -276,15 +262,7 @@ def _plus_signs(count: float) -> Floats:
 
 
 def _chances(count: float) -> Floats:
-    """Return the probability of every number of plus signs.
-
-    Examples
-    --------
-    >>> from scipy.stats import binom
-    >>> k = _plus_signs(100_001)
-    >>> bool(np.abs(_chances(100_001) / binom.pmf(k, 100_001, 0.5) - 1).max() < 1e-11)
-    True
-    """
+    """Return the probability of every number of plus signs."""
     from scipy.special import comb
 
     k = _plus_signs(count)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +26,6 @@ def common_step(values: Floats, noise: Floats | None = None) -> float | None:
 
     Euclid's algorithm with a tolerance finds the step. It is then checked against every value, which may be off by its
     ``noise`` or by 64 ε of itself.
-
-    Examples
-    --------
-    >>> common_step(np.array([0.25, 0.75, 1.5]))
-    0.25
-    >>> common_step(np.sqrt(np.arange(2.0, 9.0))) is None
-    True
-    >>> common_step(np.array([1e12, 3.0])) is None
-    True
     """
     distinct, places = np.unique(np.abs(values), return_index=True)
     known = (distinct > 0) & np.isfinite(distinct)
@@ -86,14 +76,6 @@ def tail(d: Floats, step: float = 0.0) -> float:
     P(S ≥ s) ≈ Φ(−w) + φ(w) (1/v − 1/w), w = √(2 (t̂ s − K(t̂))), v = t̂ √K''(t̂). For differences on a lattice of
     step h the sums lie 2h apart: s is lowered by h and t̂ in v becomes sinh(h t̂) / h (the second continuity
     correction). The relative error is of the order of 1/n.
-
-    Examples
-    --------
-    >>> d = np.ones(200)
-    >>> d[:30] = -1
-    >>> from scipy.stats import binom
-    >>> bool(abs(tail(d, step=1.0) / (2 * binom.sf(169, 200, 0.5)) - 1) < 0.002)
-    True
     """
     from scipy.special import log_ndtr
 
@@ -173,14 +155,6 @@ def exact(sample: Sample, tolerance: float) -> tuple[TestResult, NDArray[np.intp
     return TestResult(np.where(sample.n > 0, p, np.nan), method, error), unsettled
 
 
-class Solved(NamedTuple):
-    """The p-values of some pairs, their errors, and how each was computed."""
-
-    p: Floats
-    error: Floats
-    method: NDArray[np.object_]
-
-
 @dataclass(eq=False)
 class Block:
     """Pairs whose p-values are filled in by one method after another; pairs without a method are still open."""
@@ -216,11 +190,13 @@ class Block:
         shift = -exponents[:, None]
         return Differences(np.ldexp(d, shift), np.ldexp(noise, shift), np.ldexp(hidden, -exponents))
 
-    def solve(self, tolerance: float) -> Solved:
-        """Compute every p-value, within ``tolerance`` if an exact method achieves it."""
+    def solve(self, tolerance: float) -> tuple[Floats, Floats, NDArray[np.object_]]:
+        """Return every p-value, within ``tolerance`` if an exact method achieves it, its error, and its method."""
         self.method[self.s == 0] = "equal means"
         self.method[self.n == 0] = "identical"
-        self._enumerate_the_few()
+        for pair in np.flatnonzero(self._open() & (self.n <= _FEW)):
+            if enumeration.size(self.d[pair], self.noise[pair]) <= _EASY:
+                self._enumerate(pair)
         for pair in np.flatnonzero(self._open() & (self.s > inversion.FAR * self.sigma)):
             self._approximate_the_tail(pair)
         if self.step:
@@ -230,18 +206,13 @@ class Block:
         small = (self.method == "saddlepoint") | ((self.method == "enumeration") & (self.n < enumeration.MANY))
         for pair in np.flatnonzero((self.p < TINY) & ~small):
             self._approximate_the_tail(pair)
-        return Solved(np.clip(self.p, inversion.smallest(self.n), 1.0), self.error, self.method)
+        return np.clip(self.p, inversion.smallest(self.n), 1.0), self.error, self.method
 
     def _open(self) -> NDArray[np.bool_]:
         return np.array([method is None for method in self.method], dtype=bool)
 
     def _settle(self, pair: np.intp | NDArray[np.intp], p: float | Floats, error: float | Floats, method: str) -> None:
         self.p[pair], self.error[pair], self.method[pair] = p, error, method
-
-    def _enumerate_the_few(self) -> None:
-        for pair in np.flatnonzero(self._open() & (self.n <= _FEW)):
-            if enumeration.size(self.d[pair], self.noise[pair]) <= _EASY:
-                self._enumerate(pair)
 
     def _enumerate(self, pair: np.intp) -> None:
         count = enumeration.enumerate_sums(self.signed[pair], self.noise[pair], self.hidden[pair])

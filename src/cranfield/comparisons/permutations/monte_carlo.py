@@ -85,27 +85,21 @@ class _Counter:
         if sizes is None and self.is_done:
             self.unsure[:] = np.inf
         for pair, of_pair in enumerate(sizes or ()):
-            self._draw(pair, *of_pair, n_samples, stream(seed, "compare", "sizes"))
+            random = stream(seed, "compare", "sizes")
+            for start in range(0, n_samples, _SAMPLES):
+                self._count(pair, np.abs(drawn_sums(*of_pair, min(_SAMPLES, n_samples - start), random)))
 
     def _set_limits(self, pairs: slice, differences: Differences) -> None:
-        slack = differences.slack + self._rounding_of_systems(pairs)
+        slack = differences.slack
+        if self.by_system:
+            slack = slack + self._rounding[self.sample.first[pairs]] + self._rounding[self.sample.second[pairs]]
         s = np.abs(differences.d.sum(axis=1))
         unclear = vague(differences.smallest, slack, differences.hidden)
         self.enough[pairs], self.surely[pairs] = s - 2 * slack, np.where(unclear, s + 2 * slack, -np.inf)
 
-    def _draw(self, pair: int, sizes: Floats, counts: Floats, n_samples: int, random: np.random.Generator) -> None:
-        for start in range(0, n_samples, _SAMPLES):
-            self._count(pair, np.abs(drawn_sums(sizes, counts, min(_SAMPLES, n_samples - start), random)))
-
-    def _rounding_of_systems(self, pairs: slice) -> Floats | float:
-        """Return the rounding error of sums by system, which include users for whom a pair does not differ."""
-        if not self.by_system:
-            return 0.0
-        added: Floats = self._rounding[self.sample.first[pairs]] + self._rounding[self.sample.second[pairs]]
-        return added
-
     @cached_property
     def _rounding(self) -> Floats:
+        """The rounding error of sums by system, which include users for whom a pair does not differ."""
         rows = (self.sample.tested_row(system) for system in range(len(self.sample.systems)))
         return np.array([ROUNDING / 2 * np.nansum(np.abs(row)) for row in rows])
 

@@ -7,12 +7,11 @@ stage, write a subclass of `Stage` and name it here.
 from typing import Any
 
 from cranfield.experiments.pipeline import Stage
-from cranfield.experiments.stages.assess import ASSESS, options_of
 from cranfield.experiments.stages.data import DATA, SPLITS, decided, draws, split_of
 from cranfield.experiments.stages.documents import CARD, EXPERIMENT, Report
 from cranfield.experiments.stages.lists import JUDGED, RUNS, SCORES, lists_of
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, SEARCHES
-from cranfield.experiments.stages.results import RESULTS, SEGMENTS
+from cranfield.experiments.stages.results import ASSESS, RESULTS, SEGMENTS, options_of
 
 STAGES: tuple[Stage[Any], ...] = (
     *(EXPERIMENT, DATA, SPLITS, SEARCHES, MODELS, CALIBRATED),

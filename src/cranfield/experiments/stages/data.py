@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from cranfield._own_code import names_code
+from cranfield._own_code import names_code, takes_parameter
 from cranfield._record import Step
 from cranfield._registry import parse
-from cranfield.data import Ratings, describe, filters, write
+from cranfield.data import Ratings, describe, filters, together, write
 from cranfield.experiments import inputs
 from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.inputs import own_of
 from cranfield.experiments.pipeline import Pipeline, Stage, Unit
-from cranfield.experiments.user_code import own_of
 from cranfield.judgments import Judgments
 from cranfield.rankings import HeldOut
 from cranfield.recommenders import recommender
-from cranfield.splits import Split, Splits, registry
+from cranfield.splits import Split, Splits, for_validation, registry
 from cranfield.splits import write as write_split
 from cranfield.store import Artifact, Made, encoding
 
@@ -43,12 +44,13 @@ class _Data(Stage[dict[str, Ratings]]):
         parts = {name: inputs.filtered(line.experiment, ratings) for name, ratings in loaded.items()}
         if len(parts) == 1:
             parts = {name: ratings.compact() for name, ratings in parts.items()}
-        whole = inputs.together(list(parts.values()))
+        whole = together(list(parts.values()))
         paths = encoding.save_vocabularies(whole, place)
         paths += [encoding.save_ratings(ratings, place / f"{name}.parquet") for name, ratings in parts.items()]
         described = describe(whole).as_dict()
         facts = {
             "description": {key: value for key, value in described.items() if key not in ("name", "history")},
+            **({} if whole.events is None or whole.events.least is None else {"least_event": whole.events.least}),
             "parts": {
                 name: {
                     "fingerprint": ratings.fingerprint,
@@ -81,7 +83,8 @@ def decided(line: Pipeline, unit: Unit) -> Decisions:
     if not histogram:
         return decisions
     lowest, highest = min(row["low"] for row in histogram), max(row["high"] for row in histogram)
-    return line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest))
+    least = artifact.facts.get("least_event")
+    return line.remember("decisions", artifact.key, lambda: decisions.on(lowest, highest, least))
 
 
 def vocabularies(line: Pipeline, unit: Unit) -> encoding.Vocabularies:
@@ -89,6 +92,16 @@ def vocabularies(line: Pipeline, unit: Unit) -> encoding.Vocabularies:
     artifact = line.artifact(DATA, unit)
     folder = artifact.path("users.parquet").parent
     return line.remember("vocabularies", artifact.key, lambda: encoding.read_vocabularies(folder))
+
+
+def list_vocabularies(line: Pipeline, unit: Unit) -> encoding.Vocabularies:
+    """Return the users and items of lists: those of the ratings, unless the users of the split are sessions."""
+    part = unit.at("part") if unit.level in ("part", "cell") else next(iter(line.units("part", unit)))
+    artifact, file = line.artifact(SPLITS, part), f"fold-{part.fold + 1}/{encoding.ID_FILES[0]}"
+    if file not in artifact.files:
+        return vocabularies(line, unit)
+    folder = artifact.path(file).parent
+    return line.remember("vocabularies", f"{artifact.key} {file}", lambda: encoding.read_vocabularies(folder))
 
 
 def features_of(line: Pipeline, unit: Unit, spelling: str) -> dict[str, Any]:
@@ -201,9 +214,14 @@ def _tested(line: Pipeline, part: Unit) -> dict[str, Any]:
     return {"split": line.artifact(SPLITS, part).digest, "fold": part.fold, "served": serving_of(line, part)}
 
 
-def split_of(line: Pipeline, unit: Unit) -> Split:
-    """Return the split of a part."""
+def parts_of(line: Pipeline, unit: Unit) -> Split:
+    """Return the split of a part, as systems are trained on it."""
     return line.read(SPLITS, unit)[unit.fold]
+
+
+def split_of(line: Pipeline, unit: Unit) -> Split:
+    """Return the split of a part, as lists are made and measured: training has all that users had before the test."""
+    return parts_of(line, unit).joined
 
 
 def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
@@ -211,19 +229,89 @@ def held_out(line: Pipeline, unit: Unit) -> HeldOut | None:
     if line.decisions.calibration == "none":
         return None
     place = unit.at("part").place
-    return line.remember("held out", place, lambda: HeldOut.of(split_of(line, unit), line.seed(unit)))
+    return line.remember("held out", place, lambda: HeldOut.of(parts_of(line, unit), line.seed(unit)))
 
 
 def training_of(line: Pipeline, unit: Unit) -> Ratings:
-    """Return the ratings that the systems of a part are trained on."""
+    """Return the training ratings of a part, without those that are held out for calibration."""
     held = held_out(line, unit)
-    return split_of(line, unit).train if held is None else held.train
+    return parts_of(line, unit).train if held is None else held.train
+
+
+def has_same_splits(line: Pipeline, unit: Unit) -> bool:
+    """Whether every repetition on a set of ratings has the same split, so that only training seeds differ."""
+    records = [line.artifact(SPLITS, part).facts.get("splits") for part in line.units("part", unit)]
+    if line.experiment.repetitions == 1 or any(splits is None for splits in records):
+        return False
+    hashes = {
+        (part.fold, json.dumps(splits[part.fold]["fingerprints"]))
+        for part, splits in zip(line.units("part", unit), records)
+        if splits is not None
+    }
+    return len(hashes) == line.folds
+
+
+def draws_system(spelling: str, base: Path) -> bool:
+    """Whether a spelled system draws at random, that is, whether it has a seed."""
+    if names_code(spelling):
+        return takes_parameter(spelling, "seed", base)
+    return "seed" in vars(recommender(spelling))
+
+
+class Learning(NamedTuple):
+    """The ratings that a system of a part learns from."""
+
+    train: Ratings
+    validation: Ratings | None = None  # for systems that stop early
+    whole: Ratings | None = None  # what it is trained on again in the end: training and validation together
+
+    @property
+    def final(self) -> Ratings:
+        """The ratings of the last training."""
+        return self.train if self.whole is None else self.whole
+
+
+LearningKind = Literal["plain", "apart", "stopped", "refitted", "chosen"]
+
+
+def learning_kind(line: Pipeline, unit: Unit) -> LearningKind:
+    """Return which ratings the system of a cell learns from.
+
+    ``plain``: the training part, which has no validation part, or of which a search has chosen the settings and the
+    epochs. ``apart``: the training part of a search, without a refit; of all systems, so that they learn from the same
+    ratings, if one of them is searched. Of a split with a validation part: ``stopped``
+    by it, and not refitted; ``refitted`` after that; ``chosen`` by a search, and so trained on both parts at once.
+    """
+    searched, refit = unit.system.tuning is not None, line.decisions.refit
+    if "validation" in fingerprints_of(line, unit):
+        return ("chosen" if searched else "refitted") if refit else "stopped"
+    any_searched = any(system.tuning is not None for system in line.experiment.systems)
+    return "apart" if any_searched and not refit else "plain"
+
+
+def learning_of(line: Pipeline, unit: Unit) -> Learning:
+    """Return the ratings that the system of a cell learns from; see `learning_kind`."""
+    split, train = parts_of(line, unit), training_of(line, unit)
+    match learning_kind(line, unit):
+        case "apart":
+            method = line.decisions.validation
+            (inner,) = for_validation(replace(split, train=train), method, seed=line.seed(unit))
+            return Learning(inner.train, inner.test)
+        case "stopped":
+            return Learning(train, split.validation)
+        case "refitted":
+            return Learning(train, split.validation, split.joined.train)
+        case "chosen":
+            return Learning(train, None, split.joined.train)
+        case _:
+            return Learning(train)
 
 
 def serving_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
     """Return everything that determines who is served in a part."""
-    serving = line.decisions.serving
-    return {**serving.as_dict(), "seed": None if serving.sample == "all" else line.seed(unit)}
+    serving, repeats = line.decisions.serving, line.decisions.repeats
+    counted = {} if repeats == "exclude" else {"repeats": repeats}
+    return {**serving.as_dict(), **counted, "seed": None if serving.sample == "all" else line.seed(unit)}
 
 
 def measured_test(line: Pipeline, unit: Unit) -> Ratings:

@@ -11,19 +11,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield.experiments import inputs
+from cranfield.experiments.inputs import own_metrics, system_code
 from cranfield.experiments.pipeline import LEAST, Pipeline, Size, Stage, Unit
 from cranfield.experiments.stages.data import (
     SPLITS,
     decided,
+    draws_system,
     fingerprints_of,
+    list_vocabularies,
     measured_judgments,
     measured_test,
     serving_of,
     split_of,
-    vocabularies,
 )
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, ranker_of
-from cranfield.experiments.user_code import own_metrics, system_code
 from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
 from cranfield.measures import Scores, measure
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
@@ -36,7 +37,7 @@ _RANKED = 2e-8
 
 class _Runs(Stage[Run]):
     name, title, level = "runs", "Ranking", "cell"
-    version = 2
+    version = 3
     exported = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
@@ -46,7 +47,7 @@ class _Runs(Stage[Run]):
         ranking, fill = decided(line, unit).ranking, fill_system(line.decisions.fill, line.seed(unit))
         # The test part is only an input if the lists depend on it.
         test = None if ranking.needs_test is None else [line.artifact(SPLITS, unit).digest, unit.fold]
-        calibrated, profiles = CALIBRATED.wants(line, unit), fingerprints_of(line, unit).get("profiles")
+        calibrated, parts = CALIBRATED.wants(line, unit), fingerprints_of(line, unit)
         return {
             "model": line.artifact(MODELS, unit).digest,
             **({"calibration": line.artifact(CALIBRATED, unit).digest} if calibrated else {}),
@@ -55,9 +56,18 @@ class _Runs(Stage[Run]):
             "fill": None if fill is None else [dict(vars(fill)), system_code(type(fill))],
             "test": test,
             # Whole users are held out, and lists are made from their profiles.
-            **({} if profiles is None else {"profiles": profiles}),
-            "seed": line.seed(unit),
+            **({"profiles": parts["profiles"]} if "profiles" in parts else {}),
+            # Lists hold no items of the validation part.
+            **({"validation": parts["validation"]} if "validation" in parts else {}),
+            "seed": line.seed(unit) if self._draws(line, unit) else line.experiment.seed,
         }
+
+    @staticmethod
+    def _draws(line: Pipeline, unit: Unit) -> bool:
+        """Whether users, items or a fill are drawn, so that another seed makes other lists of the same model."""
+        decisions = decided(line, unit)
+        fill = decisions.fill != "none" and draws_system(str(decisions.fill), line.experiment.base)
+        return fill or decisions.sample != "all" or decisions.ranking.drawn is not None
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         ranker, name = ranker_of(line, unit), unit.system.name
@@ -73,7 +83,7 @@ class _Runs(Stage[Run]):
         if system.run is not None:
             return inputs.given_run(line.experiment, unit.source, system)
         artifact = line.artifact(self, unit)
-        ids, facts = vocabularies(line, unit), artifact.facts
+        ids, facts = list_vocabularies(line, unit), artifact.facts
         return encoding.read_run(artifact.path(), system.name, ids, facts, facts["groups"])
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
@@ -148,6 +158,7 @@ _SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
 
 class _Scores(Stage[Scores]):
     name, title, level = "scores", "Measuring", "part"
+    version = 2
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -159,6 +170,8 @@ class _Scores(Stage[Scores]):
             "own": own_metrics(line.decisions.metrics, line.experiment),
             "served": serving_of(line, unit),
             "catalogue": inputs.catalogue_digest(line.experiment),
+            # Metrics of training ratings count those of the validation part, too.
+            **({"training": "joined"} if "validation" in fingerprints_of(line, unit) else {}),
             **({"windows": True} if line.decisions.has_windows else {}),
         }
 
@@ -182,7 +195,7 @@ class _Scores(Stage[Scores]):
 
     def read(self, line: Pipeline, unit: Unit) -> Scores:
         artifact = line.artifact(self, unit)
-        return encoding.read_scores(artifact.path(_SCORES), artifact.facts, vocabularies(line, unit).users)
+        return encoding.read_scores(artifact.path(_SCORES), artifact.facts, list_vocabularies(line, unit).users)
 
     def export(self, line: Pipeline, unit: Unit, folder: Path) -> list[Path]:
         return [write_table(encoding.scores_table(line.read(self, unit)), folder / f"{self.name_for(unit)}.parquet")]

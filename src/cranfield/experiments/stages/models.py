@@ -12,6 +12,8 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from cranfield import simulate
 from cranfield._errors import CranfieldError
 from cranfield._files import write_text
@@ -20,21 +22,32 @@ from cranfield._registry import parse
 from cranfield._settings import settings
 from cranfield.data import Ratings
 from cranfield.experiments.decisions import Decisions
+from cranfield.experiments.inputs import own_metrics, own_system
 from cranfield.experiments.pipeline import LEAST, OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.searching import Tuning, search
 from cranfield.experiments.source import at_key
 from cranfield.experiments.stages.data import (
     DATA,
     SPLITS,
+    Learning,
     decided,
+    draws_system,
     features_of,
     fingerprints_of,
     held_out,
-    split_of,
-    training_of,
+    learning_kind,
+    learning_of,
+    parts_of,
 )
-from cranfield.experiments.user_code import own_metrics, own_system
-from cranfield.rankings import Calibration, Ranker, Ranking, Serving, fit_each, fitted, timed_each
+from cranfield.rankings import (
+    Calibration,
+    Ranker,
+    Ranking,
+    Serving,
+    fit_each,
+    fitted,
+    timed_each,
+)
 from cranfield.recommenders import (
     CannotKeepError,
     EpochModel,
@@ -46,14 +59,14 @@ from cranfield.recommenders import (
     recommender,
     save_model,
 )
-from cranfield.splits import random
+from cranfield.splits import LIKE_TEST, follows_training, random, validation_words
 from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
 
 class _Searches(Stage[None]):
-    name, title, level = "searches", "Searching settings", "cell"
-    exported = True
+    name, title, level, version = "searches", "Searching settings", "cell", 2
+    exported = timed = True
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return unit.system.tuning is not None
@@ -71,38 +84,37 @@ class _Searches(Stage[None]):
             **tuning.as_dict(),
             "metric": metric,
             "own": [*own_metrics([metric], line.experiment), *own_system(str(unit.system.spelling), line.experiment)],
+            "validation": [decisions.validation, decisions.validation_windows],
             "asked": {**decisions.serving.as_dict(), **ranking.as_dict(), "threshold": decisions.measuring.threshold},
             "seed": line.seed(unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         """Search on the validation part; the test part is not used."""
-        split, made_of = split_of(line, unit), self.inputs_of(line, unit)
-        validation = "the validation part" if split.validation is not None else "a fifth of the training part"
-        with at_key(f"systems.{unit.system.name}: searched on {validation}"):
+        split, made_of, decisions = parts_of(line, unit), self.inputs_of(line, unit), line.decisions
+        words = validation_words(split, decisions.validation)
+        with at_key(f"systems.{unit.system.name}: searched on {words}"):
             tried = search(
                 split,
                 str(unit.system.spelling),
                 _tuning(unit).space,
                 made_of["metric"],
                 trials=_tuning(unit).trials,
+                validation=decisions.validation,
+                validation_windows=decisions.validation_windows,
                 record=line.store.unfinished(self.name_for(unit), made_of),
                 seed=line.seed(unit),
                 **made_of["asked"],
             )
-        facts = {
-            "best": tried.final,
-            "metric": tried.metric,
-            "value": tried.best.value,
-            "trials": len(tried.trials),
-            "validation": validation,
-        }
-        path = place / OUT / f"{self.name_for(unit)}.parquet"
-        return [write_table(tried.frame().drop("seconds"), path)], facts
+        errors = pl.Series("standard_error", [tried.standard_error(trial) for trial in tried.trials], pl.Float64)
+        table = tried.frame().drop("seconds").with_columns(errors)
+        newest = decisions.validation == LIKE_TEST and split.step.action == "split.predefined"
+        facts = {**tried.as_dict(), "follows": newest and split.validation is None and follows_training(split)}
+        return [write_table(table, place / OUT / f"{self.name_for(unit)}.parquet")], facts
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         seconds = training_time(line.decisions, str(unit.system.spelling), size)
-        return None if seconds is None else seconds * _tuning(unit).size
+        return None if seconds is None else seconds * _tuning(unit).size * line.decisions.validation_windows
 
 
 def _tuning(unit: Unit) -> Tuning:
@@ -113,7 +125,14 @@ def _tuning(unit: Unit) -> Tuning:
 def spelling_of(line: Pipeline, unit: Unit) -> str:
     """Return the spelling of a recommender on a part, with the best parameters of its search, if it has one."""
     artifact = line.made(SEARCHES, unit)
-    return str(unit.system.spelling if artifact is None else artifact.facts.get("best", unit.system.spelling))
+    spelling = str(unit.system.spelling if artifact is None else artifact.facts.get("best", unit.system.spelling))
+    epochs = None if artifact is None or not line.decisions.refit else artifact.facts.get("epochs")
+    return spelling if epochs is None else _with_epochs(spelling, epochs)
+
+
+def _with_epochs(spelling: str, epochs: int) -> str:
+    own = parse(spelling)
+    return str(replace(own, parameters=tuple({**dict(own.parameters), "epochs": epochs}.items())))
 
 
 def parameters_of(line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -143,10 +162,20 @@ class _Models(Stage[Recommender]):
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         spelling, data = spelling_of(line, unit), line.artifact(DATA, unit)
-        parts = fingerprints_of(line, unit)
-        validation = {"validation": parts["validation"]} if "validation" in parts and _validates(spelling) else {}
+        parts, kind = fingerprints_of(line, unit), learning_kind(line, unit)
+        # User code might look at the validation part.
+        validates = names_code(spelling) or fit_takes(recommender(spelling), "validation")
+        validation: dict[str, Any] = {}
+        if "validation" in parts and validates:
+            validation = {"validation": parts["validation"]}
+        if kind in ("refitted", "chosen"):
+            validation = {"validation": parts["validation"], "refit": kind}
+        elif kind == "apart":
+            validation = {"validation": line.decisions.validation, "refit": False}
         # If the split has no validation part, calibrations hold one out of the training part.
         held_out = line.decisions.calibration != "none" and "validation" not in parts
+        # Repetitions of the same split share a system that does not draw.
+        draws = names_code(spelling) or draws_system(spelling, line.experiment.base)
         return {
             "train": parts.get("train"),
             **validation,
@@ -155,7 +184,7 @@ class _Models(Stage[Recommender]):
             "system": spelling,
             "parameters": parameters_of(line, unit),
             "own": own_system(spelling, line.experiment),
-            "seed": line.seed(unit),
+            "seed": line.seed(unit) if draws or held_out or kind == "apart" else line.experiment.seed,
             **({"held out": True} if held_out else {}),
         }
 
@@ -163,18 +192,21 @@ class _Models(Stage[Recommender]):
         self, line: Pipeline, missing: Mapping[str, Unit], made_of: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[str, Callable[[Path], Made], float]]:
         """Train the systems of a part, several in parallel."""
-        for part in line.units("part"):
-            wanted = [name for name, unit in missing.items() if unit.at("part") is part]
-            if not wanted:
-                continue
-            spelled = {missing[name].system.name: made_of[name]["system"] for name in wanted}
-            checkpoints = {missing[name].system.name: line.store.checkpoint(name, made_of[name]) for name in wanted}
+        together: dict[tuple[str, str], list[str]] = {}
+        for name, unit in missing.items():
+            together.setdefault((unit.at("part").place, learning_kind(line, unit)), []).append(name)
+        for wanted in together.values():
+            cells = [missing[name] for name in wanted]
+            learning = learning_of(line, cells[0])
             for done in fit_each(
-                training_of(line, part),
-                spelled,
-                validation=split_of(line, part).validation,
-                checkpoints=checkpoints,
-                seed=line.seed(part),
+                learning.train,
+                {cell.system.name: made_of[name]["system"] for name, cell in zip(wanted, cells)},
+                validation=learning.validation,
+                whole=learning.whole,
+                checkpoints={
+                    cell.system.name: line.store.checkpoint(name, made_of[name]) for name, cell in zip(wanted, cells)
+                },
+                seed=line.seed(cells[0]),
                 jobs=line.jobs,
             ):
                 name = wanted[done.place]
@@ -188,36 +220,42 @@ class _Models(Stage[Recommender]):
         artifact = line.artifact(self, unit)
         if not artifact.files:
             return line.remember(_unkept(unit), artifact.key, lambda: self._fitted(line, unit))
-        train = training_of(line, unit)
-        return read_model(artifact.path(_MODEL), spelling_of(line, unit), train, seed=line.seed(unit))
+        spelling, learning = spelling_of(line, unit), learning_of(line, unit)
+        if learning_kind(line, unit) == "refitted":
+            system = recommender(spelling, line.seed(unit))
+            if isinstance(system, EpochModel):
+                spelling = _with_epochs(spelling, artifact.facts["training"]["epochs"])
+            elif fit_takes(system, "validation"):
+                learning = Learning(learning.train)
+        return read_model(artifact.path(_MODEL), spelling, learning.final, seed=line.seed(unit))
 
     def _fitted(self, line: Pipeline, unit: Unit) -> Recommender:
-        system = recommender(spelling_of(line, unit), line.seed(unit))
-        return fitted(system, training_of(line, unit), split_of(line, unit).validation)
+        return _learned(recommender(spelling_of(line, unit), line.seed(unit)), learning_of(line, unit))
 
     def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float | None:
         return training_time(line.decisions, str(unit.system.spelling), size)
 
 
+def _learned(system: Recommender, learning: Learning) -> Recommender:
+    return fitted(system, learning.train, learning.validation, whole=learning.whole)
+
+
 def _save(line: Pipeline, unit: Unit, system: Recommender, place: Path) -> Made:
+    stops = fit_takes(system, "validation") and not isinstance(system, EpochModel)
+    once = {"refitted": False} if stops and learning_kind(line, unit) == "refitted" else {}
     with suppress(CannotKeepError):
         if can_be_kept(system):
-            return [save_model(system, place / _MODEL)], _training_of(system)
+            return [save_model(system, place / _MODEL)], {**_training_of(system), **once}
     # The model cannot be saved: keep it in memory for its lists, which are made in this run.
     line.remember(_unkept(unit), place.name, lambda: system)
     # Without files, the digest of this artifact must come from its inputs: the folder is named after their hash.
-    return [], {"instead": place.name}
+    return [], {"instead": place.name, **once}
 
 
 def _training_of(system: Recommender) -> dict[str, Any]:
     """Return how a system was trained, if by epochs, and the parameters that it chose from the data."""
     training = {"training": system.training} if isinstance(system, EpochModel) else {}
     return {**training, "adapted": system.adapted} if isinstance(system, Model) and system.adapted else training
-
-
-def _validates(spelling: str) -> bool:
-    """Whether a system may look at the validation part; user code might."""
-    return names_code(spelling) or fit_takes(recommender(spelling), "validation")
 
 
 def _unkept(unit: Unit) -> str:
@@ -242,12 +280,18 @@ class _Calibrations(Stage[Calibration]):
         return {
             "model": line.artifact(MODELS, unit).digest,
             "held out": [parts["train"], parts.get("validation")] if parts else None,
+            **({"refit": True} if _is_before(line, unit) else {}),
             "method": line.decisions.calibration,
             "seed": line.seed(unit),
         }
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
-        calibration = ranker_of(line, unit).calibrated(unit.system.name, line.read(MODELS, unit))
+        if _is_before(line, unit):
+            learning, unfitted = learning_of(line, unit), recommender(spelling_of(line, unit), line.seed(unit))
+            system = fitted(unfitted, learning.train, learning.validation)
+        else:
+            system = line.read(MODELS, unit)
+        calibration = ranker_of(line, unit).calibrated(unit.system.name, system)
         assert calibration is not None  # guaranteed by `wants`
         write_text(place / _CALIBRATION, json.dumps(calibration.as_dict(), indent=1) + "\n")
         facts = {"pairs": calibration.pairs, "spread": calibration.spread, "held_out": calibration.held_out}
@@ -257,6 +301,11 @@ class _Calibrations(Stage[Calibration]):
         return Calibration.of(json.loads(line.artifact(self, unit).path().read_text(encoding="utf-8")))
 
 
+def _is_before(line: Pipeline, unit: Unit) -> bool:
+    """Whether a calibration is fitted before the refit, with a system that did not learn from the validation part."""
+    return learning_kind(line, unit) in ("refitted", "chosen")
+
+
 def ranker_of(line: Pipeline, unit: Unit) -> Ranker:
     """Return the users to serve and their candidates on a part; decided, and drawn, once for all systems."""
     decisions = decided(line, unit)
@@ -264,7 +313,12 @@ def ranker_of(line: Pipeline, unit: Unit) -> Ranker:
         "ranker",
         unit.at("part").place,
         lambda: Ranker.of(
-            split_of(line, unit), decisions.serving, decisions.ranking, line.seed(unit), held_out(line, unit)
+            parts_of(line, unit),
+            decisions.serving,
+            decisions.ranking,
+            line.seed(unit),
+            held_out(line, unit),
+            refit=line.decisions.refit,
         ),
     )
 

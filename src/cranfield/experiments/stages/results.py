@@ -1,4 +1,4 @@
-"""The stages `results` and `segments`: averages and comparisons, of all users and by group (C3, C4, D)."""
+"""The stages `results`, `segments` and `assess`: averages, comparisons, by group too, and which metric to trust."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import polars as pl
 
 from cranfield._files import write_text
 from cranfield._polars import read_parquet
+from cranfield._record import Step
+from cranfield._settings import settings
 from cranfield._table import Table
+from cranfield.assessments import Assessment
 from cranfield.comparisons import (
     CORRECTIONS,
     SIGNIFICANCE_TESTS,
@@ -26,12 +29,27 @@ from cranfield.comparisons import (
     window_leads,
 )
 from cranfield.experiments.decisions import IN_TABLES, Decisions
-from cranfield.experiments.inputs import input_checksum, keep_weights, segment_data, user_weights, weights_checksum
-from cranfield.experiments.pipeline import OUT, Pipeline, Stage, Unit
-from cranfield.experiments.stages.data import SPLITS, decided, measured_test, split_of, vocabularies
+from cranfield.experiments.experiment import Experiment
+from cranfield.experiments.inputs import (
+    input_checksum,
+    keep_weights,
+    own_metrics,
+    own_of,
+    segment_data,
+    user_weights,
+    weights_checksum,
+)
+from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
+from cranfield.experiments.stages.data import (
+    SPLITS,
+    decided,
+    has_same_splits,
+    list_vocabularies,
+    measured_test,
+    split_of,
+)
 from cranfield.experiments.stages.lists import JUDGED, SCORES, lists_of
 from cranfield.experiments.stages.models import parameters_of
-from cranfield.experiments.user_code import own_metrics, own_of
 from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, as_judged
@@ -86,7 +104,7 @@ class Findings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON (NaN becomes null)."""
-        notes = [*self.scores.notes, *(self.comparison.notes if self.comparison else ())]
+        notes = [*sentences(self.scores.notes), *(self.comparison.notes if self.comparison else ())]
         return {
             "data": self.data,
             "sentences": sentences(self.facts),
@@ -108,7 +126,7 @@ def _findings(line: Pipeline, unit: Unit) -> Findings:
         cases += [(part.repetition + 1, part.fold + 1, scores) for part, scores in zip(parts, folds)]
     # Only the verdict on all folds together is put into words.
     compared = [_compared(scores, decisions, seed, in_words=scores is whole) for _, _, scores in cases]
-    main = None if compared[0] is None else replace(compared[0], trained_once=_trained_once(line, unit))
+    main = None if compared[0] is None else _stated(line, unit, compared[0])
     averages = [_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]
     comparisons = [
         _labelled(comparison.frame(), data, r, f)
@@ -117,6 +135,11 @@ def _findings(line: Pipeline, unit: Unit) -> Findings:
     ]
     tables = pl.concat(averages), pl.concat(comparisons or [pl.DataFrame()])
     return Findings(data, whole, main, *tables, decisions.averaging)
+
+
+def _stated(line: Pipeline, unit: Unit, comparison: Comparison) -> Comparison:
+    """Return a comparison with what it cannot know: what was trained once, and whether all splits are the same."""
+    return replace(comparison, trained_once=_trained_once(line, unit), same_split=has_same_splits(line, unit))
 
 
 def _compared(scores: Scores, decisions: Decisions, seed: int, *, in_words: bool) -> Comparison | None:
@@ -158,7 +181,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 3
+    exported, version = True, 4
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -174,6 +197,7 @@ class _Results(Stage[Findings]):
                 *own_of(CORRECTIONS, [decisions.correction]),
             ],
             "once": list(_trained_once(line, unit)),
+            **({"same split": True} if has_same_splits(line, unit) else {}),
             "seed": line.experiment.seed,
         }
 
@@ -216,7 +240,7 @@ SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 class _Segments(Stage[SegmentResults]):
     name, title, level = "segments", "Comparing groups", "source"
-    exported, version = True, 5
+    exported, version = True, 6
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return bool(line.decisions.segment or line.decisions.apart)
@@ -264,7 +288,7 @@ class _Segments(Stage[SegmentResults]):
         return paths, {"segments": [facts for _, facts in kept]}
 
     def read(self, line: Pipeline, unit: Unit) -> SegmentResults:
-        artifact, users = line.artifact(self, unit), vocabularies(line, unit).users
+        artifact, users = line.artifact(self, unit), list_vocabularies(line, unit).users
         assert artifact.home is not None
         weights = user_weights(line.experiment, artifact.home)
         return tuple(
@@ -326,3 +350,83 @@ def facts_of_groups(results: SegmentResults) -> list[Fact]:
     if not results:
         return [experiment_facts.Inconclusive("one group")]
     return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts]
+
+
+STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
+"""The frames of an assessment that are stored."""
+
+_NAMES = ("systems", "metrics", "averages", "lower_is_better")
+# Seconds to load libraries; and per sample, system, metric and rating, for all scenarios on one thread.
+_LOADING, _ASSESSED = 3.0, 5e-8
+
+
+class _Assess(Stage[Assessment]):
+    name, title, level = "assess", "Assessing", "source"
+    exported, version = True, 2
+
+    def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
+        return line.experiment.assess is not None
+
+    def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
+        options = options_of(line.experiment)
+        test = own_of(SIGNIFICANCE_TESTS, [options["significance"]])
+        return {
+            "data": unit.source.name,
+            "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
+            "judged": [line.artifact(JUDGED, cell).digest for cell in line.units("cell", unit)],
+            "asked": options,
+            "own": [*own_metrics(options["metrics"], line.experiment), *test],
+            "studies": list(STUDIES),
+            "seed": line.experiment.seed,
+        }
+
+    def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
+        from cranfield.assessments import assess_folds
+
+        measuring, parts = decided(line, unit).measuring, line.units("part", unit)
+        assessment = assess_folds(
+            [(lists_of(line, part), None) for part in parts],
+            threshold=measuring.threshold,
+            lists=measuring.lists,
+            trains=[split_of(line, part).train for part in parts],
+            seed=line.experiment.seed,
+            **options_of(line.experiment),
+        )
+        home = place / OUT / "results" / unit.source.name
+        files = [write_table(assessment.frame(study), home / f"assess-{study}.parquet") for study in STUDIES]
+        return files, {
+            **{name: list(getattr(assessment, name)) for name in _NAMES},
+            "whole": encoding.plain(assessment.whole),
+            "step": assessment.step.as_dict(),
+        }
+
+    def read(self, line: Pipeline, unit: Unit) -> Assessment:
+        artifact = line.artifact(self, unit)
+        files = {Path(file).stem.removeprefix("assess-"): artifact.path(file) for file in artifact.files}
+        named: dict[str, Any] = {name: tuple(artifact.facts[name]) for name in _NAMES}
+        frames: dict[str, Any] = {name: read_parquet(files[name]) for name in ("samples", "power", "curves")}
+        whole = np.array(artifact.facts["whole"], dtype=np.float64)
+        return Assessment(**named, **frames, whole=whole, step=Step.of(artifact.facts["step"]))
+
+    def seconds(self, line: Pipeline, unit: Unit, size: Size) -> float:  # noqa: ARG002
+        options, systems = options_of(line.experiment), len(line.experiment.systems)
+        each = options.get("samples", 50) * systems * len(options["metrics"]) * _ASSESSED / settings.workers
+        return _LOADING + float(each) * size.ratings
+
+
+def options_of(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings of `cranfield.assess`: those of the experiment, otherwise taken from the decisions."""
+    decisions, stated = experiment.decisions, dict(experiment.assess or {})
+    if isinstance(stated.get("metrics"), str):
+        stated["metrics"] = [stated["metrics"]]
+    return {
+        "metrics": list(decisions.metrics),
+        "averages": [decisions.average],
+        "undefined": decisions.undefined,
+        "significance": decisions.significance,
+        "alpha": decisions.alpha,
+        **stated,
+    }
+
+
+ASSESS = _Assess()

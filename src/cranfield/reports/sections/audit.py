@@ -14,14 +14,7 @@ from cranfield._decisions import in_one_form
 from cranfield._errors import CranfieldError
 from cranfield._table import Table
 from cranfield._terminal import shown
-from cranfield.audits import (
-    VARIABLE_DECISIONS,
-    Audit,
-    PairView,
-    audit_tables,
-    pair_tables,
-    ranks_of,
-)
+from cranfield.audits import VARIABLE_DECISIONS, Audit, PairView, audit_tables, pair_tables, ranks_of
 from cranfield.experiments import DECISIONS
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
@@ -29,25 +22,19 @@ from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import downloads, figure, notes, packed, paragraphs, sortable, still, text
 
-# Maximum size of all pairs in the page, in bytes.
-_MOST_BYTES = 4_000_000
-# Maximum rows of a table on the page; the files of the audit hold all rows.
-MOST_ROWS = 60
-# More systems would be hard to find in a list of choices, and a rank must fit in one byte.
-_MOST_SYSTEMS = 100
+_MOST_BYTES = 4_000_000  # maximum size of all pairs in the page, in bytes
+MOST_ROWS = 60  # maximum rows of a table on the page; the files of the audit hold all rows
+_MOST_SYSTEMS = 100  # more systems would be hard to find in a list of choices, and a rank must fit in one byte
 
 
 @dataclass(frozen=True)
 class ShownPair:
-    """What a page shows of a pair of systems: the verdict, key numbers with their descriptions, and tables.
+    """What a page shows of a pair of systems."""
 
-    The better system under the starting point is the first of the ``view``. Tables have at most `MOST_ROWS` rows.
-    """
-
-    view: PairView
-    facts: list[Fact]
-    numbers: list[tuple[str, str]]
-    tables: Mapping[str, Table]
+    view: PairView  # the better system under the starting point is the first
+    facts: list[Fact]  # the verdict
+    numbers: list[tuple[str, str]]  # key numbers with their descriptions
+    tables: Mapping[str, Table]  # each with at most `MOST_ROWS` rows
 
     @classmethod
     def of(cls, audit: Audit, view: PairView) -> ShownPair:
@@ -62,8 +49,7 @@ class ShownPair:
             "systems": [systems[system] for system in self.view.systems],
             "d_z": packed(self.view.d_z, "<f4"),
             "p": packed(leads.p, "<f4"),
-            # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if the difference is
-            # significant.
+            # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if it does so significantly.
             "result": packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
             "sentences": list(map(shown, sentences(self.facts))),
             "facts": [list(map(shown, number)) for number in self.numbers],
@@ -73,10 +59,7 @@ class ShownPair:
 
 
 def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
-    """Return what a page shows of each pair of systems, the chosen one first, and everything its script needs.
-
-    The pairs are those of the best systems under the starting point, as many as fit on a page.
-    """
+    """Return what a page shows of the pairs of the best systems, as many as fit, and everything its script needs."""
     order = audit.systems_at_start[:_MOST_SYSTEMS]
     numbers = {system: number for number, system in enumerate(order)}
     pairs, written, size = list[ShownPair](), list[dict[str, Any]](), 0
@@ -128,10 +111,8 @@ def key_numbers(audit: Audit, view: PairView) -> list[tuple[str, str]]:
 def _influence(view: PairView) -> list[list[Any]]:
     """Return decision, kind, share of the variance of d_z and its interval; chance last."""
     rows = sorted(_influences(view), key=lambda row: (row["kind"] == "chance", -row["shapley"]))
-    return [
-        [shown(row["decision"]), row["kind"], *(round(row[name], 4) for name in ("shapley", "lower", "upper"))]
-        for row in rows
-    ]
+    names = ("shapley", "lower", "upper")
+    return [[shown(row["decision"]), row["kind"], *(round(row[name], 4) for name in names)] for row in rows]
 
 
 def _influences(view: PairView) -> list[dict[str, Any]]:
@@ -259,6 +240,7 @@ _SAYS = {
         "only cover the options that were opened."
     ),
 }
+_NO_FLIPS = "No change of one or two decisions changes the winner, and no single change affects significance."
 
 
 @on_page(70, "audit")
@@ -361,11 +343,7 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
         + _of_pair(chosen, "interactions")
         + f"<h{level}>The smallest changes</h{level}>"
         + paragraphs([_SAYS["flips"]])
-        + _of_pair(
-            chosen,
-            "flips",
-            "No change of one or two decisions changes the winner, and no single change affects significance.",
-        )
+        + _of_pair(chosen, "flips", _NO_FLIPS)
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
         + _of_pair(chosen, "rule", "No rule predicts who leads better than always naming the same system.")

@@ -32,13 +32,8 @@ def beside_random(times: RatioToRandom) -> Section:
         ]
         for row in shown.rows
     ]
-    html = (
-        paragraphs([_AGAINST_RANDOM])
-        + table(shown.caption, columns, rows)
-        + notes(shown.notes)
-        + downloads("times-random")
-    )
-    return Section("times-random", "Times random", html, tables={"times-random": frame})
+    html = paragraphs([_AGAINST_RANDOM]) + table(shown.caption, columns, rows) + notes(shown.notes)
+    return Section("times-random", "Times random", html + downloads("times-random"), tables={"times-random": frame})
 
 
 TITLE = "How much of it is popularity?"
@@ -72,9 +67,8 @@ def bias_sections(answer: Bias) -> list[Section]:
     for name, shown in answer.tables().items():
         html = sortable(shown) + notes(shown.notes)
         if name == "orders":
-            html = (
-                figure("orders", orders_figure(answer), f"{answer.metric} of each system under each protocol.") + html
-            )
+            caption = f"{answer.metric} of each system under each protocol."
+            html = figure("orders", orders_figure(answer), caption) + html
         tables = {f"bias-{name}": frames[name]}
         sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
     sections.append(beside_random(answer.ratios))
@@ -83,10 +77,7 @@ def bias_sections(answer: Bias) -> list[Section]:
 
 
 def bias_section(answer: Bias, *opening: Fact) -> Section:
-    """Return the answer as one section: the verdict, the orders, what changes, what popularity explains, and caveats.
-
-    The ``opening`` comes before the verdict.
-    """
+    """Return one section: the ``opening``, the verdict, the orders, what changes, what popularity explains, caveats."""
     frames = _frames(answer)
     shown = {name: table for name, table in answer.tables().items() if name not in ("groups", "estimates")}
     html = paragraphs([*opening, *answer.verdict])

@@ -16,19 +16,11 @@ _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
 
 
 def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = None) -> Section:
-    """Return the card.
-
-    Parameters
-    ----------
-    steps
-        The steps in order, each with the name of its stage or decision.
-    facts
-        Further lines, such as the seed and the fingerprints of the data.
-    """
+    """Return the card of steps, each with the name of its stage or decision, and of further facts such as the seed."""
     lines = {**(facts or {}), **versions(_LIBRARIES)}
     rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in lines.items())
     done = "".join(f"<dt>{text(name)}</dt><dd>{_step(step)}</dd>" for name, step in steps)
-    said = list(dict.fromkeys(note for _, step in steps for note in step.notes))
+    said = list(dict.fromkeys(str(note) for _, step in steps for note in step.notes))
     whole = json.dumps([{"stage": name, **step.as_dict()} for name, step in steps], indent=1, default=str)
     code = f"<pre><code>{html.escape(whole)}</code></pre>"
     markup = (

@@ -116,8 +116,8 @@ def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PL
 
     Each of the ``variants`` comes with the name of its test set. Thresholds, condensed lists, metrics and cut-offs are
     those of the scores; kinds of average and coverage policies (``reduced``: over the lists that every system gives)
-    are varied here. The page's own kind of average is offered in addition to `AVERAGES`, and is the one kept if there
-    is no room for all. If groups count equally, only averages that can be taken of groups are offered.
+    are varied here. The page's own kind of average is offered in addition to `AVERAGES`; if there are too many, only
+    that one is kept. If groups count equally, only averages that can be taken of groups are offered.
     """
     systems = variants[0][1].systems
     for _, scores in variants:
@@ -139,34 +139,25 @@ def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PL
                 p.append(chances.T)
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
     options = _options(labels)
-    rows = np.array(
-        [[choices.index(value) for choices, value in zip(options, label)] for label in labels], dtype=np.int64
-    )
-    lower = {
-        parse(metric).name: lower
-        for _, scores in variants
-        for metric, lower in zip(scores.metrics, scores.lower_is_better)
-    }
-    _, first = np.unique(rows, axis=0, return_index=True)
-    kept = np.sort(first)
-    return Explored(
-        systems,
-        options,
-        rows[kept],
-        np.concatenate(means)[kept],
-        np.concatenate(p)[kept],
-        tuple(lower[name] for name in options[DIMENSIONS.index("metric")]),
-        left_out,
-    )
+    rows = np.array([[own.index(value) for own, value in zip(options, label)] for label in labels], dtype=np.int64)
+    lower: dict[str, bool] = {}
+    for _, scores in variants:
+        lower |= zip((parse(metric).name for metric in scores.metrics), scores.lower_is_better)
+    lower_is_better = tuple(lower[name] for name in options[DIMENSIONS.index("metric")])
+    kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    numbers = np.concatenate(means)[kept], np.concatenate(p)[kept]
+    return Explored(systems, options, rows[kept], *numbers, lower_is_better, left_out)
 
 
 def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
     """Return the choices of each dimension; thresholds and cut-offs are in ascending order."""
-    columns = (tuple(dict.fromkeys(column)) for column in zip(*labels))
-    return tuple(
-        tuple(sorted(choices, key=_place)) if name in ("threshold", "cutoff") else choices
-        for name, choices in zip(DIMENSIONS, columns)
-    )
+    options = []
+    for name, column in zip(DIMENSIONS, zip(*labels)):
+        choices = list(dict.fromkeys(column))
+        if name in ("threshold", "cutoff"):
+            choices.sort(key=lambda value: np.inf if value is None else value)
+        options.append(tuple(choices))
+    return tuple(options)
 
 
 def _within(
@@ -220,10 +211,6 @@ def _best(averages: NDArray[np.float64], lower_is_better: bool) -> int:
     return int(np.argmax(np.where(np.isnan(signed), -np.inf, signed)))
 
 
-def _place(value: Any) -> float:
-    return float("inf") if value is None else float(value)
-
-
 _NONE = {"threshold": "any rating of at least 1", "cutoff": "none", "parameters": "standard"}
 
 
@@ -244,10 +231,7 @@ _TESTED = (
 
 
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
-    """Return the explorer, which starts at the combination (a row) that the page reports.
-
-    ``truth`` has the true values of the systems, if known; higher is better.
-    """
+    """Return the explorer, which starts at the row that the page reports; ``truth`` has the true values, if known."""
     facts = [
         "Every number here was computed beforehand from the same recommendations: take another decision and see what "
         "it does to the order. Arrows show how many places a system moves compared with the decisions of this page. "

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._figures import altair, data_of, look, series, themed, tips
+from cranfield._figures import Style, altair, data_of, look, series, themed, tips
 from cranfield._numbers import number_text
 from cranfield.comparisons import SegmentComparison, leads_frame, window_leads
+from cranfield.facts import sentences
 from cranfield.measures import PLAIN, Averaging, Scores, Segments
 from cranfield.metrics import average_phrase
 from cranfield.reports import figures
@@ -25,11 +26,7 @@ _FIGURES = 3
 
 @on_page(40, "scores", "averaging")
 def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
-    """Return the distributions of the first metrics; None if no metric has a value per list.
-
-    The values are those that are averaged: one per user if each user's lists are averaged first, and 0 where an
-    undefined value counts as 0.
-    """
+    """Return the distributions of the values that are averaged, by the first metrics; None if there are none."""
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
         return None
@@ -81,10 +78,10 @@ def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averag
     tables: dict[str, pl.DataFrame] = {}
     for segment in segments:
         averages = segment.averaged.table(averaging, level=level)
-        name = segment.averaged.name
-        html += f"<h3>By {text(name)}</h3>"
+        html += f"<h3>By {text(segment.averaged.name)}</h3>"
         html += paragraphs(segment.verdict) if isinstance(segment, SegmentComparison) else ""
-        html += sortable(averages, names=2) + _figure(segment.averaged, averaging, level) + notes(segment.notes)
+        html += sortable(averages, names=2) + _figure(segment.averaged, averaging, level)
+        html += notes(sentences(segment.notes))
         tables |= _tables(segment, averaging, level)
     return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
 
@@ -142,7 +139,7 @@ def windows(reported: Reported) -> Section | None:
     return Section("windows", "Window by window", html + downloads(*tables), tables=tables)
 
 
-def over_time(frame: pl.DataFrame, metric: str, *, style: figures.Style = "screen") -> Any:
+def over_time(frame: pl.DataFrame, metric: str, *, style: Style = "screen") -> Any:
     """Return a line over windows for every system, with the interval of each average."""
     alt = altair()
     rows = frame.filter(pl.col("metric") == metric)
@@ -151,22 +148,13 @@ def over_time(frame: pl.DataFrame, metric: str, *, style: figures.Style = "scree
     x = alt.X("window:O", sort=order, title="start of the window", axis=alt.Axis(labelAngle=-30))
     # Side by side, so that the intervals of a window do not cover each other.
     beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(paddingOuter=1, domain=["", *names, " "]))
-    base = alt.Chart(data_of(rows)).encode(
-        x=x,
-        xOffset=beside,
-        tooltip=tips(
-            system="system", window="window", mean=(metric, ".4f"), lower=("from", ".4f"), upper=("to", ".4f")
-        ),
-        **series("system", names),
-    )
+    numbers = {"mean": (metric, ".4f"), "lower": ("from", ".4f"), "upper": ("to", ".4f")}
+    tooltip = tips(system="system", window="window", **numbers)
+    base = alt.Chart(data_of(rows)).encode(x=x, xOffset=beside, tooltip=tooltip, **series("system", names))
     y = alt.Y("mean:Q", title=metric, scale=alt.Scale(zero=False))
     interval = base.mark_rule(strokeWidth=1.5, opacity=0.6).encode(y=alt.Y("lower:Q", title=metric), y2="upper:Q")
-    width, height = look(style)["width"], look(style)["panel"][1]
-    return themed(
-        (interval + base.mark_line(strokeWidth=2).encode(y=y) + base.mark_point(filled=True, opacity=1).encode(y=y))
-        .properties(width=width, height=height),
-        style,
-    )  # fmt: skip
+    chart = interval + base.mark_line(strokeWidth=2).encode(y=y) + base.mark_point(filled=True, opacity=1).encode(y=y)
+    return themed(chart.properties(width=look(style)["width"], height=look(style)["panel"][1]), style)
 
 
 def _window_table(frame: pl.DataFrame, metric: str, windows: tuple[str, ...]) -> str:

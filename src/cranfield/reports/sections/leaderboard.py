@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import sentences
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
-from cranfield.metrics import kendall_tau_b
+from cranfield.metrics import deepest, kendall_tau_b
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, percent, table, text
@@ -39,11 +40,7 @@ def leaderboard(
     title: str = "Leaderboard",
     data: str = "",
 ) -> Section:
-    """Return the table of all systems and metrics, and a figure of the first metric.
-
-    ``averaging`` is the kind of average and which users count, ``level`` the confidence level of the intervals,
-    ``data`` the name of the data.
-    """
+    """Return the table of all systems and metrics, and a figure of the first; ``data`` is the name for captions."""
     frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
     letters, hidden = letters_of(comparison), scores.metrics[_METRICS_SHOWN:]
@@ -51,7 +48,7 @@ def leaderboard(
         [
             Value(text(system), system),
             *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
-            *_shares(rows[system, scores.deepest(scores.metrics)[0]]),
+            *_shares(rows[system, deepest(scores.metrics)[0]]),
         ]
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
     ]
@@ -63,12 +60,14 @@ def leaderboard(
     drawn = ""
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
-        said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{_cut(len(scores.systems))}."
+        most, systems = figures.MOST_SYSTEMS, len(scores.systems)
+        cut = f"; the best {most} of {systems}" if systems > most else ""
+        said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{cut}."
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
     markup = chooser(scores.metrics, hidden) + shown + _KEY + legend + paired + drawn
-    markup += notes([*scores.notes, *scores.on_left_out(averaging)])
+    markup += notes(sentences([*scores.notes, *scores.on_left_out(averaging)]))
     return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
 
 
@@ -82,7 +81,7 @@ def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Compar
 
 
 def _columns(scores: Scores) -> list[Column]:
-    depth = scores.deepest(scores.metrics)[1]
+    depth = deepest(scores.metrics)[1]
     nonexistent = Column(f"nonexistent{depth}", hint="share of items outside the catalogue")
     return [
         Column("system", numeric=False),
@@ -133,10 +132,6 @@ def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
     return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'
 
 
-def _cut(systems: int) -> str:
-    return f"; the best {figures.MOST_SYSTEMS} of {systems}" if systems > figures.MOST_SYSTEMS else ""
-
-
 _WHAT_EACH_ANSWERS = (
     "Full lists measure how much of what is shown is known to be relevant: an item without a test rating counts as not "
     "relevant, which favours systems that recommend what many people have rated. Condensed lists leave such items out "
@@ -145,8 +140,7 @@ _WHAT_EACH_ANSWERS = (
     "that nobody rated."
 )
 _KINDS = ("full", "condensed")
-# Number of metrics that fit on a printed page, twice.
-_METRICS_TWICE = 3
+_METRICS_TWICE = 3  # number of metrics that fit on a printed page, twice
 
 
 def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = PLAIN) -> Section:

@@ -47,11 +47,8 @@ def orders(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredP
     first = max(protocols[0].values, key=lambda system: protocols[0].values[system])
     columns = {protocols[0].name: protocols[0].values, "the truth": true}
     columns.update({protocol.name: protocol.values for protocol in protocols[1:]})
-    return figure(
-        "orders",
-        figures.orders(columns, list(dict.fromkeys((best, first)))),
-        f"The order of the systems by {metric}, best on top: as published, in truth, and on an unbiased test set.",
-    )
+    caption = f"The order of the systems by {metric}, best on top: as published, in truth, and on an unbiased test set."
+    return figure("orders", figures.orders(columns, list(dict.fromkeys((best, first)))), caption)
 
 
 def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredProtocol], why: str) -> Section:
@@ -119,11 +116,7 @@ _CHECKED = (
 
 
 def metrics_and_truth(metric: str, advice: Advice, taus: Mapping[str, Mapping[str, float]], checked: Fact) -> Section:
-    """Return the section: each metric's rank by the advice, and its agreement with the truth.
-
-    ``metric`` is that of the true order, ``taus`` are Kendall's tau with it for each test set and metric, and
-    ``checked`` is the conclusion.
-    """
+    """Return each metric's rank by the advice, and its tau with the true order by ``metric`` on each test set."""
     rows = advice.frame().select("metric", "score").rows()
     columns = [Column("metric", numeric=False), Column("place by the advice"), Column("score of the advice")]
     columns += [Column(f"tau with the truth on {test}") for test in taus]

@@ -58,10 +58,8 @@ def _plan(
     def results(files: StudyFiles) -> StudyResults:
         """Train, rank and measure everything that the study needs, with one panel per set of ratings."""
         numbers = measured(files, {name: units(files, own, splits) for name, own in works.items()})
-        panels = []
-        for name, own in works.items():
-            column, same = KNOWN.get(recognised(own.data) or "", (None, False))
-            panels.append(ErrorNumbers(name, own, column, numbers[name], same))
+        known = {name: KNOWN.get(recognised(own.data) or "", (None, False)) for name, own in works.items()}
+        panels = [ErrorNumbers(name, own, known[name][0], numbers[name], known[name][1]) for name, own in works.items()]
         first = {name: system for panel in panels for name, system in panel.work.models[seed].spelled.items()}
         run = dict.fromkeys(model for panel in panels for model in panel.models)
         absent = {f"{name} ({why})": None for panel in panels for name, why in panel.absent().items()}
@@ -182,10 +180,10 @@ def _of_levels(panel: ErrorNumbers) -> list[Saying]:
 
 def _of_errors(panel: ErrorNumbers) -> list[Saying]:
     """Return what the paper assumes: that a model with a lower SDCSE predicts better."""
-    agree: list[Floats] = []
-    for a, b in combinations(panel.models, 2):
-        by = [panel.of(metric, a) - panel.of(metric, b) for metric in (work.SDCSE, "DCSE")]
-        agree.append(np.sign(by[0]) * np.sign(by[1]))
+    agree = [
+        np.prod([np.sign(panel.of(metric, a) - panel.of(metric, b)) for metric in (work.SDCSE, "DCSE")], axis=0)
+        for a, b in combinations(panel.models, 2)
+    ]
     shares = np.mean([pair > 0 for pair in agree], axis=0)
     taus = {name: _agreement(panel, work.SDCSE, name) for name in ("DCSE", "RMSE", "RMSE, all items")}
     evidence = f"in {np.mean(shares):.0%} of the {len(agree)} pairs of models DCSE prefers the same one"
@@ -229,11 +227,9 @@ def _more(values: dict[str, Floats], first: str, second: str) -> Floats:
 def _agreement(panel: ErrorNumbers, first: str, second: str) -> Floats:
     """Return tau between the orders of the models by two averages, for each split; metrics of gain are reversed."""
     sign = {work.MAP: -1.0, work.NDCG: -1.0}
-    by_first, by_second = (
-        sign.get(metric, 1.0) * np.array([panel.of(metric, model) for model in panel.models])
-        for metric in (first, second)
-    )
-    return np.array([float(kendall_tau_b(a, b)) for a, b in zip(by_first.T, by_second.T)])
+    metrics = (first, second)
+    orders = (sign.get(name, 1.0) * np.array([panel.of(name, model) for model in panel.models]).T for name in metrics)
+    return np.array([float(kendall_tau_b(a, b)) for a, b in zip(*orders)])
 
 
 AFTAB_2022 = Study(

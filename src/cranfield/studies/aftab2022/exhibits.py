@@ -28,17 +28,17 @@ _SHOWN = {work.SDCSE: "1 − SDCSE"}
 
 def exhibits_of(panels: Sequence[ErrorNumbers]) -> list[Exhibit]:
     """Return all tables and figures."""
-    migration = [
+    migration = (
         "us-ds: the share of the first ten rated items predicted too high or too low by more than the margin: half a "
         "step of the scale, or the spread of the residuals on held-out ratings; us and ds with half a step"
-    ]
-    sells = {name: (name, work.EXPLICIT) for name in work.SELLS}
+    )
+    sells = {name: name for name in work.SELLS}
     implicit = "1 − SDCSE on implicit feedback, liked (1) or not (0); the form that the paper prints"
     return [
         _setup(panels),
         _power_table(panels),
-        _model_table(panels, 2, "migration of ratings (us-ds; lower is better)", sells, migration, lowest=True),
-        _model_table(panels, 3, implicit, {"1 − SDCSE": ("SDCSEacc", work.IMPLICIT)}, [], lowest=False),
+        _model_table(panels, 2, "migration of ratings (us-ds; lower is better)", sells, work.EXPLICIT, migration),
+        _model_table(panels, 3, implicit, {"1 − SDCSE": "SDCSEacc"}, work.IMPLICIT),
         _models_table(panels),
         _beside_table(panels),
         _levels_table(panels),
@@ -61,13 +61,10 @@ def _setup(panels: Sequence[ErrorNumbers]) -> Exhibit:
     rows = []
     for panel in panels:
         data = panel.work.data
-        users, single = (
-            _mean(panel.rows("lists", setting=work.EXPLICIT, metric=fact))
-            for fact in ("users", "lists of one rated item")
-        )
-        beside = DASH
-        if panel.known is not None:
-            beside = f"{COLUMNS[panel.known]}{'' if panel.same else ', for orientation'}"
+        facts = ("users", "lists of one rated item")
+        users, single = (_mean(panel.rows("lists", setting=work.EXPLICIT, metric=fact)) for fact in facts)
+        orientation = "" if panel.same else ", for orientation"
+        beside = DASH if panel.known is None else f"{COLUMNS[panel.known]}{orientation}"
         rows.append([
             panel.name, f"{np.count_nonzero(data.user_counts):,}", f"{np.count_nonzero(data.item_counts):,}",
             f"{len(data):,}", f"{data.grades[0]:g} to {data.grades[-1]:g}", f"{panel.work.threshold:g}",
@@ -76,9 +73,7 @@ def _setup(panels: Sequence[ErrorNumbers]) -> Exhibit:
     absent = {f"{panel.name}: {name} was not run: {why}" for panel in panels for name, why in panel.absent().items()}
     others = missing(panels)
     notes = [*sorted(absent), f"datasets of the paper that were not given: {', '.join(others)}"] if others else []
-    notes.append(
-        "a list of one rated item has SDCSE 1 whatever its error; users measured have training and test ratings"
-    )
+    notes += ["a list of one rated item has SDCSE 1 whatever its error; users measured have training and test ratings"]
     header = ["Ratings", "Users", "Items", "Ratings in all", "Scale", "Liked from", "Users measured", "One rated item",
               "Printed beside"]  # fmt: skip
     caption = "The ratings of this run; the paper does not describe its own in more detail"
@@ -128,25 +123,19 @@ def _by_model(values: Mapping[str, Mapping[str, float]], digits: int, lowest: Se
 
 
 def _model_table(
-    panels: Sequence[ErrorNumbers],
-    number: int,
-    caption: str,
-    columns: Mapping[str, tuple[str, str]],
-    notes: Sequence[str],
-    *,
-    lowest: bool,
+    panels: Sequence[ErrorNumbers], number: int, caption: str, names: Mapping[str, str], version: str, *notes: str
 ) -> Exhibit:
-    """Return a table of models by ratings, each with its printed value; columns are metrics on a version."""
+    """Return a table of models by ratings with printed values; the columns are metrics; sells are better if lower."""
     rows: list[CellRow] = []
     for panel in panels:
         values = {
-            model: {name: panel.mean(metric, model, version) for name, (metric, version) in columns.items()}
+            model: {name: panel.mean(metric, model, version) for name, metric in names.items()}
             for model in panel.models
         }
-        for model, cells in _by_model(values, 3, list(columns) if lowest else ()).items():
+        for model, cells in _by_model(values, 3, [name for name in names if name in work.SELLS]).items():
             line = work.BPR if model == work.BPRMF and work.BPR not in panel.models else model
             rows.append([panel.name, model, *cells, _printed(panel, number, line)])
-    header = ["Ratings", "Model", *columns, "printed"]
+    header = ["Ratings", "Model", *names, "printed"]
     return exhibit(f"table-{number}", f"Table {number}: {caption}", header, rows, notes)
 
 
@@ -256,12 +245,10 @@ def _figure(name: str, caption: str, frame: pl.DataFrame, x: tuple[str, str], y:
     """Return curves of the metrics, one panel per set of ratings."""
 
     def draw() -> Any:
-        charts = [
-            curve(rows.drop("panel"), x, (y, {"p": "p-value"}.get(y, y)), "metric", list(work.METRICS)).properties(
-                title=panel, **_SIZE
-            )
-            for (panel,), rows in frame.group_by("panel", maintain_order=True)
-        ]
+        charts, title = [], "p-value" if y == "p" else y
+        for (panel,), rows in frame.group_by("panel", maintain_order=True):
+            chart = curve(rows.drop("panel"), x, (y, title), "metric", list(work.METRICS))
+            charts.append(chart.properties(title=panel, **_SIZE))
         return themed(altair().concat(*charts, columns=2))
 
     return Exhibit(name, caption, frame, draw=draw)

@@ -35,8 +35,7 @@ EXPLICIT, IMPLICIT = "explicit", "implicit"
 VERSIONS = (EXPLICIT, IMPLICIT)
 TRAIN, VALIDATION = 0.7, 0.1
 """The share of training ratings, and the share of these that is held out to calibrate scores."""
-N = 10
-"""The cut-off. The paper does not state it; here the first ten rated items count."""
+N = 10  # the cut-off, which the paper does not state; here the first ten rated items count
 
 MAP, NDCG, SDCSE = "MAP", "NDCG", "SDCSE"
 METRICS = {MAP: f"AP@{N}", NDCG: f"nDCG@{N}", SDCSE: f"SDCSE@{N}"}
@@ -85,10 +84,7 @@ class ErrorModels:
 
 
 def models_for(data: Ratings, systems: Sequence[str] | None, seed: int, epochs: int | None = None) -> ErrorModels:
-    """Return the models that can be run on a set of ratings: those of the study, or the given systems.
-
-    ``epochs`` is the number of epochs of neural models; None for their defaults.
-    """
+    """Return the models that can be run: those of the study, with ``epochs`` if neural, or the given systems."""
     if systems is not None:
         named = {_ROLES.get(parse(system).name, displayed_name(system)): system for system in systems}
         return ErrorModels({name: _seeded(system, seed) for name, system in named.items()}, {})
@@ -142,7 +138,7 @@ class ErrorWork:
         missing, failed = [name for name, artifact in kept.items() if artifact is None], {}
         with progress(f"Training, {self.place}, {version}", total=len(missing), unit="models") as bar:
             for name in missing:
-                options: dict[str, Any] = {"serving": _TRAINED, "ranking": _RANKING, "seed": seed}
+                options: dict[str, Any] = {"serving": _TRAINED, "ranking": _RANKING, "seed": seed, "refit": False}
                 options["checkpoints"] = {name: store.checkpoint(*keys[name])}
                 try:
                     (done,) = timed_each(split, {name: models.spelled[name]}, **options)
@@ -184,14 +180,12 @@ class ErrorWork:
         threshold = self.threshold if version == EXPLICIT else 1.0
         spelled = [*METRICS.values(), ACCURACY, *ERRORS.values(), *SELLS.values(), *OVERALL.values()]
         scores = measure(runs, test, spelled, threshold=threshold, train=split.train)
-        rows = _averages(version, scores)
-        rows += _pairs(version, scores)
+        rows = _averages(version, scores) + _pairs(version, scores)
         rows += [("time", version, 0.0, "seconds", name, taken, None) for name, taken in seconds.items()]
         rows += [("failed", version, 0.0, reason, name, float("nan"), None) for name, reason in failed.items()]
         rows += _lists(version, runs, scores)
         if version == EXPLICIT:
-            rows += self._levels(runs, test, split)
-            rows += self._robustness(files, runs, test, split, seed)
+            rows += self._levels(runs, test, split) + self._robustness(files, runs, test, split, seed)
         return rows
 
     def _levels(self, runs: Sequence[Run], test: Ratings, split: Split) -> ValueRows:
@@ -260,10 +254,7 @@ def _averages(version: str, scores: Scores) -> ValueRows:
 
 
 def _pairs(version: str, scores: Scores) -> ValueRows:
-    """Return the difference and the p-value of each pair of models: Table 1, and errors next to SDCSE.
-
-    Also the share of users for whom SDCSE and DCSE disagree, among those for whom both differ.
-    """
+    """Return difference and p of each pair of models, and for how many users SDCSE and DCSE prefer different ones."""
     names = {**METRICS, **ERRORS}
     decisions: dict[str, Any] = {"correction": "none", "coverage": "reduced", "undefined": "zero"}
     comparison = compare(scores, significance="permutation", metrics=list(names.values()), **decisions)
@@ -276,8 +267,7 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
     standard, plain = (scores.values[:, scores.metric(names[name])] for name in (SDCSE, "DCSE"))
     for a, b in combinations(range(len(scores.systems)), 2):
         first, second = np.sign(standard[a] - standard[b]), np.sign(plain[a] - plain[b])
-        both = (first * second) != 0
-        both &= ~np.isnan(first * second)
+        both = np.nan_to_num(first * second) != 0
         share = float((first[both] != second[both]).mean()) if both.any() else float("nan")
         pair = f"{scores.systems[a]} | {scores.systems[b]}"
         rows.append(("opposite", version, 0.0, "SDCSE and DCSE", pair, share, None))

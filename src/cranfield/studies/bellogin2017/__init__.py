@@ -13,13 +13,13 @@ import numpy as np
 
 from cranfield import _checks
 from cranfield._errors import ImpossibleSplitError, SettingError
-from cranfield.data import Ratings, counts_to_ratings, min_ratings, positives
+from cranfield.data import Ratings, counts_to_ratings, min_ratings, positives, together
 from cranfield.splits import Split, predefined, uniform_test
 from cranfield.studies.bellogin2017 import work
 from cranfield.studies.bellogin2017.claims import claims_of
 from cranfield.studies.bellogin2017.exhibits import HETREC, LASTFM, MOVIELENS, absent, exhibits_of
 from cranfield.studies.bellogin2017.work import BiasNumbers, BiasWork, systems_of, units
-from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, data_names, measured, recognised, together
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, data_names, measured, recognised
 
 FOLDS = 5
 CURVE_FOLDS = 2  # number of folds for Figures 3 and 4; Figure 5 uses one split of each simulated dataset

@@ -144,10 +144,8 @@ def _notes(panels: Sequence[BiasNumbers]) -> list[str]:
             else f"{name} is none of the known datasets: printed numbers are for orientation"
         )
         if own.dropped:
-            notes.append(
-                f"{name}: σ = ε = 0.2 has no solution with all items, so uniform tests leave out the "
-                f"{own.dropped:,} rarest"
-            )
+            without = f"so uniform tests leave out the {own.dropped:,} rarest"
+            notes.append(f"{name}: σ = ε = 0.2 has no solution with all items, {without}")
         if own.divided is not None:
             notes.append(f"{name} was already divided: there is one split, and uniform tests are drawn from both parts")
         if own.positive:

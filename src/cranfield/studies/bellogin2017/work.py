@@ -137,9 +137,8 @@ class BiasWork:
         split = random(simulated, train=1 - SIGMA, seed=self.seed)
         ranker = self._plain(split, self._one_relevant(self.threshold))
         rows = self._one_relevant_rows("skew", alpha, self._ranked(split, {"1R": ranker})["1R"], ranker)
-        return rows + [
-            ("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in cumulated(simulated)
-        ]
+        shares = cumulated(simulated)
+        return rows + [("cumulated", f"{alpha:g}", share, "ratings", "", value, None) for share, value in shares]
 
     @property
     def _all_relevant(self) -> Ranking:
@@ -148,9 +147,8 @@ class BiasWork:
         return whole if self.drawn is None else whole.with_(nonrelevant=self.drawn, threshold=self.threshold)
 
     def _one_relevant(self, threshold: float) -> Ranking:
-        return Ranking(
-            relevant="one", candidates="test", nonrelevant=self.targets - 1, threshold=threshold, length="all"
-        )
+        drawn = self.targets - 1
+        return Ranking(relevant="one", candidates="test", nonrelevant=drawn, threshold=threshold, length="all")
 
     def _plain(self, split: Split, ranking: Ranking) -> Ranker:
         return Ranker.of(split, Serving(), ranking, self.seed)
@@ -190,10 +188,8 @@ class BiasWork:
         for done in fit_each(split.train, spelled):
             name = list(spelled)[done.place]
             runs[done.place] = rank_with(done.result, whole if name in WHOLE else different, name=name)
-        return {
-            key: [runs[system][place_of[id(ranker)]] for system in range(len(spelled))]
-            for key, ranker in rankers.items()
-        }
+        systems = range(len(spelled))
+        return {key: [runs[system][place_of[id(own)]] for system in systems] for key, own in rankers.items()}
 
     def _design_rows(self, designs: Mapping[tuple[str, float], Ranker], runs: Mapping[Any, list[Run]]) -> ValueRows:
         rows: ValueRows = []
@@ -332,11 +328,6 @@ def lemma_bounds(users: NDArray[Any], ranks: NDArray[Any], n: int) -> dict[str, 
     a_1 ≤ a_2 ≤ … the numbers of items of N_u above each relevant item of a user, the j-th has rank a_j + j in T_u.
 
     The ``ranks`` are those of the relevant items, 0 where the system does not rank one.
-
-    Examples
-    --------
-    >>> lemma_bounds(np.array([1, 1]), np.array([1, 1]), 1)
-    {'lower': 0.5, '1R': 1.0, 'upper': 1.0}
     """
     above = np.where(ranks > 0, ranks.astype(np.float64) - 1, np.inf)
     order = np.lexsort((above, users))

@@ -85,9 +85,8 @@ def _of_ratios(panel: SplitNumbers) -> list[Saying]:
     middle = [place for place, ratio in enumerate(work.RATIOS) if abs(ratio - work.START) < 0.15]
     others = [place for place in range(len(work.RATIOS)) if place not in middle]
     peak = np.min([curve[:, middle].max(axis=1) - curve[:, others].max(axis=1) for curve in curves], axis=0)
-    best = ", ".join(
-        f"{name} at {work.RATIOS[curve.mean(axis=0).argmax()]}" for name, curve in zip((work.KNN, work.MF), curves)
-    )
+    tops = [work.RATIOS[curve.mean(axis=0).argmax()] for curve in curves]
+    best = ", ".join(f"{name} at {ratio}" for name, ratio in zip((work.KNN, work.MF), tops))
     return [
         Saying("kNN leads at the split ratios below 0.5", "Figure 2", lead[:, _BELOW].min(axis=1), evidence),
         Saying("kNN leads at the smallest split ratios (0.1 and 0.2)", "Figure 2", lead[:, :2].min(axis=1), evidence),

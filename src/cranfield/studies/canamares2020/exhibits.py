@@ -96,11 +96,10 @@ def _tables(panels: Sequence[SplitNumbers], missing: Sequence[str]) -> list[Exhi
     )
     geometric = "GM is the adjusted geometric mean with ε = 0.01; its p is that of the logarithms, as in the text"
     start = "kNN and MF at the starting point: random split of 0.5, full lists"
+    gains = "gain mappings and metrics on lists of ten"
     return [
         _comparison(2, start, ["Metric"], TABLE_2, panels, missing),
-        _comparison(
-            3, "gain mappings and metrics on lists of ten", ["Metric", "Gain"], TABLE_3, panels, movielens, two_gains
-        ),
+        _comparison(3, gains, ["Metric", "Gain"], TABLE_3, panels, movielens, two_gains),
         _comparison(4, "averages over users", ["Average", "Metric"], TABLE_4, panels, movielens, geometric),
     ]
 
@@ -149,10 +148,8 @@ def _measured(panel: SplitNumbers, part: str, setting: str, metric: str) -> dict
 def _summary(what: str, values: Floats | None) -> dict[str, float | None]:
     if values is None:
         return {"here": None, "lowest": None, "highest": None, "splits": 0}
-    middle = np.median(values) if what == "p" else values.mean()
-    return {
-        "here": float(middle), "lowest": float(values.min()), "highest": float(values.max()), "splits": len(values),
-    }  # fmt: skip
+    middle = float(np.median(values) if what == "p" else values.mean())
+    return {"here": middle, "lowest": float(values.min()), "highest": float(values.max()), "splits": len(values)}
 
 
 def _found_cells(measured: Mapping[str, Floats]) -> list[Cell]:
@@ -244,7 +241,5 @@ _OVERLAPS = {
 def _overlaps(panel: SplitNumbers) -> pl.DataFrame:
     """Return kNN by the minimum number of shared items, over all users and over covered ones, and MF."""
     parts = [_spread("overlap", *where)(panel).with_columns(system=pl.lit(name)) for name, where in _OVERLAPS.items()]
-    mf = _spread("ratio", "full", work.PRECISION)(panel).filter(
-        (pl.col("x") == work.START) & (pl.col("system") == work.MF)
-    )
+    mf = _spread("ratio", "full", work.PRECISION)(panel).filter(x=work.START, system=work.MF)
     return pl.concat([*parts, parts[0].select("x").join(mf.drop("x"), how="cross").select(parts[0].columns)])

@@ -162,27 +162,19 @@ def _rows(
     values = scores.average(average, undefined="zero", coverage="full", by="list", groups="pooled")
     wanted = {str(Metric.of(spelling)): name for spelling, name in names.items()}
     p = _p_values(scores, average, list(wanted)) if len(scores.systems) == 2 else {}
-    rows: ValueRows = []
-    for spelling, name in wanted.items():
-        m = scores.metric(spelling)
-        for s, system in enumerate(scores.systems):
-            rows.append((part, setting, x, name, system, float(values[s, m]), p.get(scores.metrics[m])))
-    return rows
+    places = {scores.metric(spelling): name for spelling, name in wanted.items()}
+    return [
+        (part, setting, x, name, system, float(values[s, m]), p.get(scores.metrics[m]))
+        for m, name in places.items()
+        for s, system in enumerate(scores.systems)
+    ]
 
 
 def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str, float]:
     """Return the p-value of each metric by a paired two-tailed t-test, on logarithms for the geometric mean."""
-    geometric = average.startswith("geometric")
-    comparison = compare(
-        scores,
-        significance="log_student(epsilon=0.01)" if geometric else "student",
-        metrics=metrics,
-        correction="none",
-        average=average,
-        undefined="zero",
-        coverage="full",
-        by="user",
-    )
+    test = "log_student(epsilon=0.01)" if average.startswith("geometric") else "student"
+    averaging: dict[str, Any] = {"average": average, "undefined": "zero", "coverage": "full", "by": "user"}
+    comparison = compare(scores, significance=test, metrics=metrics, correction="none", **averaging)
     return dict(comparison.frame().select("metric", "p").iter_rows())
 
 

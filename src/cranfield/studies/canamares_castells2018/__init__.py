@@ -71,9 +71,8 @@ def _plan(
     repetitions = _checks.whole("seeds", REPETITIONS if seeds is None else seeds)
     draws, worlds = (DRAWS, WORLDS) if seeds is None else (repetitions, min(WORLDS, repetitions))
     observed, judged = over_one_vocabulary([known, data[0]])
-    return TruthWork(
-        observed, judged, threshold, seed, panel_of(threshold, systems), repetitions, draws, worlds
-    ).results
+    panel = panel_of(threshold, systems)
+    return TruthWork(observed, judged, threshold, seed, panel, repetitions, draws, worlds).results
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +90,7 @@ class TruthWork:
 
     def results(self, files: StudyFiles) -> StudyResults:
         """Run every design and every protocol, and arrange the results in tables and figures."""
-        pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (self.known, self.judged)]
-        paired = bool(np.isin(pairs[0], pairs[1]).all())
+        paired = bool(np.isin(self.known.pairs, self.judged.pairs).all())
         steps = 6 * self.repetitions + 5 * self.draws if paired else self.draws
         steps += self.worlds * sum(map(len, orders.KNOBS.values()))
         with progress("Training and measuring", total=steps, unit="parts") as bar:

@@ -18,14 +18,8 @@ from cranfield.measures import TrueValues, measure, true_values
 from cranfield.rankings import Ranking, Run
 from cranfield.recommenders import recommender
 from cranfield.splits import Truth, truths
-from cranfield.studies.canamares_castells2018.protocols import (
-    Arrays,
-    Readings,
-    by_truth,
-    fit_systems,
-    ranked,
-    read_protocols,
-)
+from cranfield.studies.canamares_castells2018 import protocols
+from cranfield.studies.canamares_castells2018.protocols import Arrays, Readings, fit_systems, ranked
 from cranfield.studies.frame.claims import Floats
 
 Variant = Literal["actual", "relevance-independent", "item-independent"]
@@ -39,8 +33,7 @@ OBSERVED_P1, TRUE_P1, OBSERVED_NDCG, TRUE_NDCG = "observed P@1", "true P@1", "ob
 OBSERVED_P10, TRUE_P10 = "observed P@10", "true P@10"
 COMPLETE_P1, COMPLETE_P10 = "P@1 if all were judged", "P@10 if all were judged"
 RELEVANT, JUDGED = "weight of liked items", "weight of judged items"
-FIFTHS = ("P@10", "Recall@10", NDCG, "AntiP@10")
-"""The metrics in the tables of Mena-Maldonado et al. (2021)."""
+FIFTHS = ("P@10", "Recall@10", NDCG, "AntiP@10")  # the metrics in the tables of Mena-Maldonado et al. (2021)
 
 
 Ranged = tuple[Floats, Floats, Floats]  # the number of each system, and the lower and the upper end of its interval
@@ -65,10 +58,7 @@ class Sums(Arrays):
         return self.means(label), *self.interval(label)
 
     def precision(self, label: str) -> Ranged:
-        """Return the mean of each system and its interval, of a number that is a precision.
-
-        None is above 1, though an estimate from few weighted judgments can be.
-        """
+        """Return the same of a precision; none is above 1, though an estimate from few weighted judgments can be."""
         mean, lower, upper = (np.minimum(part, 1.0) for part in self.ranged(label))
         return mean, lower, upper
 
@@ -83,10 +73,7 @@ class Sums(Arrays):
         return np.asarray((self.values[self.labels.index(label)].sum(axis=2) / self.served.sum(axis=1)).T)
 
     def interval(self, above: str, below: str | None = None, *, resamples: int = 500) -> tuple[Floats, Floats]:
-        """Return the 95 % interval of each system: percentiles over bootstrap samples of users and of repetitions.
-
-        The interval is that of `means`, or of `ratios` if ``below`` is given.
-        """
+        """Return the 95 % bootstrap interval over users and repetitions of `means`, or of `ratios` with ``below``."""
         weights = TrueValues.user_draws(self.served.shape[1], resamples, 0)
         top = self._weighted(above, weights)
         bottom = (self.served @ weights.T)[None] if below is None else self._weighted(below, weights)
@@ -97,10 +84,7 @@ class Sums(Arrays):
             np.moveaxis(part.reshape(len(part), -1, self.folds, resamples), 3, 1)[chosen] for part in (top, bottom)
         )
         with np.errstate(invalid="ignore", divide="ignore"):
-            if below is None:
-                drawn = (top / bottom).mean(axis=(2, 3))
-            else:
-                drawn = top.sum(axis=(2, 3)) / bottom.sum(axis=(2, 3))
+            drawn = (top / bottom).mean(axis=(2, 3)) if below is None else top.sum((2, 3)) / bottom.sum((2, 3))
         lower, upper = TrueValues.row_percentiles(drawn, (2.5, 97.5))
         return lower, upper
 
@@ -301,8 +285,8 @@ def _of_paper(truth: Truth, threshold: float, seed: int) -> Sums:
 def _read(truth: Truth, systems: Sequence[str], threshold: float, seed: int) -> tuple[Readings, Sums]:
     assert truth.observed is not None
     fitted = fit_systems(systems, truth.train)
-    worth = by_truth(truth, threshold)
-    readings = read_protocols(truth.train, truth.observed, fitted, worth, threshold, seed)
+    worth = protocols.by_truth(truth, threshold)
+    readings = protocols.read_protocols(truth.train, truth.observed, fitted, worth, threshold, seed)
     return readings, _list_sums(_lists(fitted, truth, seed), truth, threshold)
 
 
@@ -323,8 +307,6 @@ def _lists(fitted: Mapping[str, Any], truth: Truth, seed: int) -> list[Run]:
 def _one_fold(
     labels: Sequence[str], systems: Sequence[str], columns: Sequence[Floats], users: NDArray[Any], n_users: int
 ) -> Sums:
-    values = np.zeros((len(labels), len(systems), 1, n_users))
-    values[:, :, 0, users] = np.array(columns)
-    served = np.zeros((1, n_users))
-    served[0, users] = 1.0
+    values, served = np.zeros((len(labels), len(systems), 1, n_users)), np.zeros((1, n_users))
+    values[:, :, 0, users], served[0, users] = np.array(columns), 1.0
     return Sums(tuple(labels), tuple(systems), values, served)

@@ -72,10 +72,7 @@ class TruePairs:
         return TruePairs(better, worse, best)
 
     def tau(self, values: Floats) -> Floats:
-        """Return concordant minus discordant pairs as a share of all; systems are the last axis of the values.
-
-        A tie counts as 0, and so does a pair with a system without a value.
-        """
+        """Return concordant minus discordant pairs as a share of all; a tie, or a system without a value, is 0."""
         if not len(self.better):
             return np.full(values.shape[:-1], np.nan)
         signs = np.sign(values[..., self.better] - values[..., self.worse])
@@ -151,21 +148,13 @@ def world_scores(readings: Readings) -> pl.DataFrame:
     """Return one row per reading: ``protocol, metric, tau, winner`` against the true order of one world."""
     pairs = TruePairs.of(readings.truth)
     values = values_of(readings, np.ones((1, readings.truth.shape[1])))[:, 0]
-    return pl.DataFrame(
-        {
-            "protocol": [protocol for protocol, _ in readings.names],
-            "metric": [metric for _, metric in readings.names],
-            "tau": pairs.tau(values),
-            "winner": pairs.finds_winner(values),
-        }
-    )
+    protocols, metrics = zip(*readings.names, strict=True)
+    scores = {"tau": pairs.tau(values), "winner": pairs.finds_winner(values)}
+    return pl.DataFrame({"protocol": protocols, "metric": metrics, **scores})
 
 
 def worlds_frame(worlds: pl.DataFrame) -> pl.DataFrame:
-    """Return for each knob, value and reading the means over worlds with 95 % intervals.
-
-    The interval of tau is two standard errors to either side; that of the share of winners found is Wilson's.
-    """
+    """Return means over worlds with 95 % intervals: two standard errors for tau, Wilson's for the share of winners."""
     error = pl.col("tau").std() / pl.len().sqrt()
     share, count = pl.col("winner").mean(), pl.len()
     middle = (share + _Z**2 / (2 * count)) / (1 + _Z**2 / count)

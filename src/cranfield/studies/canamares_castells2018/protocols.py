@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.biases import fit_propensities, uniform_thinning
-from cranfield.data import Ratings, head_items
+from cranfield.data import Ratings, head_items, together
 from cranfield.measures import Scores, measure, true_values
 from cranfield.metrics import Metric
 from cranfield.rankings import Ranking, Run, Serving, rank_with, rankers_for
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, Truth, popularity_groups
 from cranfield.studies.frame.claims import Floats
-from cranfield.studies.frame.study import together
 
 PANEL = (
     "random", "popularity", "popularity(threshold={t})", "average(damping=10)", "average(threshold={t}, damping=5)",
@@ -166,26 +165,22 @@ def read_protocols(
     above, below = estimator_sums(runs, Split(train, observed, Step("observed")), threshold, seed)
     names += [(ESTIMATED, metric) for metric in ESTIMATORS]
     signs += [1.0] * len(ESTIMATORS)
-    return Readings(
-        tuple(fitted),
-        tuple(names),
-        np.array(signs),
-        np.concatenate([*tops, above]),
-        np.concatenate([*bottoms, below]),
-        worth(runs),
-    )
+    numerators, denominators = np.concatenate([*tops, above]), np.concatenate([*bottoms, below])
+    return Readings(tuple(fitted), tuple(names), np.array(signs), numerators, denominators, worth(runs))
 
 
 def _protocol_lists(
     train: Ratings, observed: Ratings, fitted: Mapping[str, Any], threshold: float, seed: int
 ) -> dict[str, tuple[dict[str, Run], Ratings]]:
     """Return the lists of every system under each protocol, and the test ratings that they are measured by."""
-    full, condensed, single, parts = _rankings(threshold)
+    full = Ranking(fill="none", lists="full", length=100, threshold=threshold)
+    single = full.with_(relevant="one", nonrelevant=_DRAWN)
     only, alone = full.with_(candidates="test"), single.with_(nonrelevant="all", candidates="test")
+    designs = [full, full.with_(lists="condensed"), single, alone.with_(candidates="group")]
     both = together([train, observed])
     groups = popularity_groups(both, min(_GROUPS, int(np.count_nonzero(both.item_counts))))
     grouped = Split(train, observed, Step("popularity groups"), item_groups=groups)
-    runs, short, singles, within = ranked(fitted, grouped, [full, condensed, single, parts], seed)
+    runs, short, singles, within = ranked(fitted, grouped, designs, seed)
     uniform = Split(train, observed.keep(uniform_thinning(observed, seed).kept), Step("uniform items"))
     even, even_singles = ranked(fitted, uniform, [only, alone], seed)
     tail = Split(train, observed.keep(~head_items(both, _HEAD)[observed.items]), Step("without the head"))
@@ -201,18 +196,8 @@ def _protocol_lists(
     }
 
 
-def _rankings(threshold: float) -> tuple[Ranking, Ranking, Ranking, Ranking]:
-    """Return the decisions of full and condensed lists, the one-relevant design, and that within popularity groups."""
-    full = Ranking(fill="none", lists="full", length=100, threshold=threshold)
-    single = full.with_(relevant="one", nonrelevant=_DRAWN)
-    return full, full.with_(lists="condensed"), single, single.with_(nonrelevant="all", candidates="group")
-
-
 def _sums(scores: Scores, n_users: int, *, by_group: bool) -> tuple[Floats, Floats]:
-    """Return metrics × systems × users: the sums of the values of each user's lists, and their weights.
-
-    ``by_group`` gives every popularity group the same weight, however many lists it has.
-    """
+    """Return metrics × systems × users: sums of the values of lists, and their weights, equal for groups if wanted."""
     weights = np.ones(scores.values.shape[2])
     if by_group and scores.groups is not None:
         sizes = np.bincount(scores.groups[scores.groups >= 0], minlength=len(scores.group_names))

@@ -32,8 +32,7 @@ def _observed(ratings: Ratings, known: Ratings | None, seed: int) -> tuple[Ratin
     if known is None:
         return ratings, None
     known, judged = over_one_vocabulary([known, ratings])
-    pairs = [own.users.astype(np.int64) * own.n_items + own.items for own in (known, judged)]
-    if np.isin(pairs[0], pairs[1]).any():
+    if np.isin(known.pairs, judged.pairs).any():
         truth = truths.half(known, judged, seed=seed)
         return truth.train, truth.judged
     return known, judged

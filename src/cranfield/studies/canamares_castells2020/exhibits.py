@@ -9,19 +9,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._figures import altair, themed
-from cranfield.studies.canamares_castells2020.work import (
-    AGREEMENT,
-    COVERAGE,
-    INTERSECTION,
-    METRICS,
-    PAIRS,
-    SIZES,
-    SUM_OF_P,
-    TIES,
-    TIES_AT_ZERO,
-    UNBIASED,
-    agreement,
-)
+from cranfield.studies.canamares_castells2020 import work
+from cranfield.studies.canamares_castells2020.work import METRICS, PAIRS, SIZES, SUM_OF_P, agreement
 from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding_over_splits, points
 from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
@@ -38,23 +27,20 @@ _TRUTH = "Abstract, Figures 2 and 4"
 
 
 def exhibits_of(numbers: pl.DataFrame, sums_of_p: Floats | None = None) -> list[Exhibit]:
-    """Return Figures 1 to 5 with their numbers as tables, from the numbers of all folds.
-
-    ``sums_of_p`` has the sums of p-values over the 78 systems of the paper, sizes × metrics, if they are known.
-    """
+    """Return Figures 1 to 5 and their tables; ``sums_of_p`` of the 78 systems are sizes × metrics, if known."""
     means = numbers.group_by("system", "unrated", "metric", maintain_order=True).agg(
         pl.col("value").mean(), lowest=pl.col("value").min(), highest=pl.col("value").max()
     )
     curves = {
         **{f"figure-03-{stem}": (metric, f"Figure 3: {metric}") for metric, stem in _STEMS.items()},
-        "figure-05": (COVERAGE, f"Figure 5: {COVERAGE} without fill"),
+        "figure-05": (work.COVERAGE, f"Figure 5: {work.COVERAGE} without fill"),
     }
     exhibits = [*_figure_1(means), *_figure_2(means)]
     for stem, (metric, caption) in curves.items():
         part = means.filter(metric=metric)
         exhibits += _curves(stem, f"{caption} by the number of unrated targets", part, metric)
     for metric, stem in _STEMS.items():
-        further = {f"{AGREEMENT}, {metric}": agreement(means, metric)}
+        further = {f"{work.AGREEMENT}, {metric}": agreement(means, metric)}
         if sums_of_p is not None:
             further[f"{SUM_OF_P} of {metric}, 78 systems"] = sums_of_p[:, METRICS.index(metric)].tolist()
         rows = [(PAIRS, size, name, *[own] * 3) for name, values in further.items() for size, own in zip(SIZES, values)]
@@ -105,7 +91,7 @@ def _figure_1(means: pl.DataFrame) -> list[Exhibit]:
 def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
     """Return the metrics with full lists, by unbiased ratings if these are known, and with condensed lists."""
     caption = "Figure 2: full and condensed (Test) lists, and full lists measured by ratings of random items (Unbiased)"
-    settings = {"Full": (LARGEST, ""), "Unbiased": (LARGEST, f"{UNBIASED} "), "Test": (TEST, "")}
+    settings = {"Full": (LARGEST, ""), "Unbiased": (LARGEST, f"{work.UNBIASED} "), "Test": (TEST, "")}
     part = pl.concat(
         means.filter(unrated=size, metric=f"{prefix}{metric}").with_columns(targets=pl.lit(name), metric=pl.lit(metric))
         for metric in METRICS
@@ -140,15 +126,16 @@ def _bar_chart(part: pl.DataFrame, targets: Sequence[str], metric: str) -> Any:
 def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     """Return ties and p-values over all pairs of systems."""
     own_sums, all_sums = f"{SUM_OF_P} of {metric}", f"{SUM_OF_P} of {metric}, 78 systems"
-    ratios = [f"{AGREEMENT}, {metric}", INTERSECTION, *(f"{what} of {metric}" for what in (TIES, TIES_AT_ZERO))]
+    ratios = [
+        f"{work.AGREEMENT}, {metric}",
+        work.INTERSECTION,
+        *(f"{what} of {metric}" for what in (work.TIES, work.TIES_AT_ZERO)),
+    ]
     names = [name for name in (*ratios, own_sums, all_sums) if name in pairs["metric"]]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
     caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
-    values = _values(part, "system", "unrated")
-    header, rows = (
-        ["Unrated", *names],
-        [[str(size), *(f"{values[name, size]:.4f}" for name in names)] for size in SIZES],
-    )
+    header, values = ["Unrated", *names], _values(part, "system", "unrated")
+    rows = [[str(size), *(f"{values[name, size]:.4f}" for name in names)] for size in SIZES]
     if all_sums in names and metric == METRICS[0]:
         header.append("printed sum, 78 systems")
         for size, row in zip(SIZES, rows):
@@ -186,27 +173,24 @@ def _lines(part: pl.DataFrame, title: str) -> Any:
 def claims_of(numbers: pl.DataFrame) -> ClaimFindings:
     """Return the verdicts on the paper's claims for each metric; the splits are the folds."""
     groups = (_of_order, _of_power, _of_truth)
-    said = [saying for metric in METRICS for group in groups for saying in group(numbers, metric)]
-    return [finding_over_splits(saying) for saying in said]
+    return [finding_over_splits(said) for metric in METRICS for group in groups for said in group(numbers, metric)]
 
 
 def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     """Claim that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
     part = numbers.filter(pl.col("system") != PAIRS, metric=metric)
-    systems = part["system"].unique(maintain_order=True).to_list()
+    systems = _systems(part)
     test, full = (_by_fold(part.filter(unrated=size), "system", systems) for size in (SIZES[0], SIZES[-1]))
     first, second = np.triu_indices(len(systems), 1)
     turned = (test[:, first] - test[:, second]) * (full[:, first] - full[:, second]) < 0
     share = turned.mean(axis=1)
-    means = test.mean(axis=0), full.mean(axis=0)
-    best = [systems[int(values.argmax())] for values in means]
+    best = [systems[int(values.mean(axis=0).argmax())] for values in (test, full)]
     evidence = f"{turned.sum(axis=1).mean():.1f} of {len(first)} pairs are reversed; best: {best[0]}, then {best[1]}"
     claim = f"By {metric} condensed lists contradict full ones for at least a quarter of the pairs of systems"
-    other = [systems[int(row.argmax())] != systems[int(own.argmax())] for row, own in zip(test, full)]
     return [
         Saying(claim, _WHERE, share - 0.25 + 1e-9, evidence),
         Saying(f"By {metric} another system is best with condensed than with full lists", _WHERE,
-               np.where(other, 1.0, -1.0), evidence),
+               np.where(test.argmax(axis=1) != full.argmax(axis=1), 1.0, -1.0), evidence),
     ]  # fmt: skip
 
 
@@ -215,16 +199,15 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     part = numbers.filter(system=PAIRS)
     said = []
     for what, claim in (
-        (TIES, "ties are fewest between condensed and full lists"),
+        (work.TIES, "ties are fewest between condensed and full lists"),
         (SUM_OF_P, "the sum of p-values is lowest between condensed and full lists"),
     ):
         curve = _by_fold(part.filter(metric=f"{what} of {metric}"), "unrated", SIZES)
-        inner = curve[:, 1:-1].min(axis=1)
-        margin = np.minimum(curve[:, 0], curve[:, -1]) - inner
+        margin = np.minimum(curve[:, 0], curve[:, -1]) - curve[:, 1:-1].min(axis=1)
         lowest = SIZES[int(curve.mean(axis=0).argmin())]
         evidence = f"{points(SIZES, curve)}; lowest at {lowest:,}"
         said.append(Saying(f"By {metric} {claim}", _POWER, margin, evidence))
-    zero = _by_fold(part.filter(metric=f"{TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
+    zero = _by_fold(part.filter(metric=f"{work.TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
     claim = f"By {metric} ties at zero grow with the number of targets"
     return [*said, Saying(claim, _POWER, np.diff(zero, axis=1).min(axis=1) + 1e-3, points(SIZES, zero))]
 
@@ -236,12 +219,11 @@ def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     if not taus.size:
         return []
     evidence = f"Kendall's tau with the unbiased order: {points(SIZES, taus)}"
-    best = taus[:, 1:-1].max(axis=1)
     return [
         Saying(f"By {metric} condensed lists are further from the unbiased order than full ones", _TRUTH,
                taus[:, -1] - taus[:, 0], evidence),
         Saying(f"By {metric} targets in between come nearest to the unbiased order", _TRUTH,
-               best - np.maximum(taus[:, 0], taus[:, -1]), evidence),
+               taus[:, 1:-1].max(axis=1) - np.maximum(taus[:, 0], taus[:, -1]), evidence),
     ]  # fmt: skip
 
 

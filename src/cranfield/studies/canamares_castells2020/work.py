@@ -131,10 +131,7 @@ def _rankers(split: Split, seed: int) -> list[Ranker]:
 
 
 def _unrated_counts(split: Split, users: NDArray[np.int32], seed: int) -> NDArray[np.int64]:
-    """Return sizes × users: how many of the first N items in a random order of those outside the test set are unrated.
-
-    The unrated items stay in the order in which they were drawn, so larger target sets contain smaller ones.
-    """
+    """Return sizes × users: how many of the first N items outside the test set, in random order, are unrated."""
     rng = stream(seed, "study", "targets", split.fold)
     counts = np.empty((len(SIZES), len(users)), dtype=np.int64)
     for place, user in enumerate(users.tolist()):
@@ -165,11 +162,7 @@ def _user_values(run: Run, test: Ratings, threshold: float) -> Floats:
 
 
 def _pair_numbers(values: Floats) -> Iterator[tuple[str, float]]:
-    """Yield numbers over all pairs of systems, from systems × metrics × users.
-
-    These are the shares of users, over all pairs, for whom both systems have the same value and for whom both have 0;
-    and the sum over pairs of the p-value of Student's paired t-test.
-    """
+    """Yield over all pairs of systems the shares of users with equal values and with 0, and the sum of Student's p."""
     first, second = np.triu_indices(len(values), 1)
     for place, metric in enumerate(METRICS):
         own = values[:, place]
@@ -237,10 +230,7 @@ class PairSums:
 
 
 def agreement(means: pl.DataFrame, metric: str) -> list[float]:
-    """Return for each size Kendall's tau between the values of the systems and their values by unbiased ratings.
-
-    The result is empty if no unbiased ratings are known.
-    """
+    """Return Kendall's tau between values of systems and those by unbiased ratings, for each size; empty without."""
     true = dict(means.filter(metric=f"{UNBIASED} {metric}").select("system", "value").iter_rows())
     if not true:
         return []

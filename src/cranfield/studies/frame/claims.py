@@ -18,16 +18,12 @@ FEWEST_SYSTEMS = 5  # minimum number of systems for a verdict; a few pairs canno
 
 @dataclass(frozen=True, eq=False)
 class Saying:
-    """A statement of a paper, the section that says it, and by how much it is true here.
-
-    The margin is above 0 if it is true: one number per split, or one for all systems followed by one per bootstrap
-    draw. The evidence has the numbers that this is based on.
-    """
+    """A statement of a paper, and by how much it is true here."""
 
     claim: str
-    where: str
-    margin: Floats
-    evidence: str
+    where: str  # the section that says it
+    margin: Floats  # above 0 if true: one per split, or one for all systems followed by one per bootstrap draw
+    evidence: str  # the numbers that this is based on
 
 
 def finding(said: Saying, systems: int) -> study_facts.Finding:

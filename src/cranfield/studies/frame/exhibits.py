@@ -21,27 +21,13 @@ CellRow = Sequence[str | Cell]
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A table or figure of a paper, reproduced from a run.
+    """A table or figure of a paper, reproduced from a run."""
 
-    Parameters
-    ----------
-    name
-        Its file name without extension: ``table-3``, ``figure-06``.
-    caption
-        What it shows.
-    frame
-        Its numbers as a tidy frame.
-    table
-        The readable table, if it is one.
-    draw
-        A function that returns it as an Altair chart, if it is a figure.
-    """
-
-    name: str
-    caption: str
-    frame: pl.DataFrame
-    table: Table | None = None
-    draw: Callable[[], Any] | None = None
+    name: str  # its file name without extension: ``table-3``, ``figure-06``
+    caption: str  # what it shows
+    frame: pl.DataFrame  # its numbers as a tidy frame
+    table: Table | None = None  # the readable table, if it is one
+    draw: Callable[[], Any] | None = None  # a function that returns it as an Altair chart, if it is a figure
 
     @property
     def home(self) -> str:
@@ -110,10 +96,7 @@ def curve(
     log: bool = False,
     zero: bool = False,
 ) -> Any:
-    """Return one line per name, with a band if there are columns ``lowest`` and ``highest``.
-
-    ``x`` and ``y`` are columns with their titles. With an ``order``, ``x`` has labels instead of numbers.
-    """
+    """Return one line per name, with a band from ``lowest`` to ``highest``; with an ``order``, ``x`` has labels."""
     alt, across_title = altair(), x[1] or x[0]
     if order is None:
         across = alt.X(f"{x[0]}:Q", title=x[1], scale=alt.Scale(type="log") if log else alt.Scale(zero=zero))
@@ -140,10 +123,7 @@ def bars(
     ends: tuple[str, str] | None = None,
     crosses: str | None = None,
 ) -> Any:
-    """Return one bar per label of ``x`` and name of ``by``, each a column with its values in order.
-
-    ``ends`` are columns from which to which a rule is drawn over each bar, and ``crosses`` is a column of points.
-    """
+    """Return a bar per label of ``x`` and name of ``by``, with rules between two columns (``ends``) and ``crosses``."""
     alt = altair()
     base = alt.Chart(data_of(rows)).encode(x=alt.X(f"{x[0]}:N", sort=list(x[1]), title=None))
     shown: dict[str, str | tuple[str, str]] = {x[0]: x[0], by[0]: by[0], y[0]: (y[1], ".4f")}

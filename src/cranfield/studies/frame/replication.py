@@ -1,9 +1,12 @@
-"""`Replication`: the result of repeating a study, on one or several sets of ratings, once or several times."""
+"""`Replication`: the result of repeating a study, on one or several sets of ratings, once or more often; its files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield import reports
 from cranfield._errors import SettingError, nearest
+from cranfield._files import write_text
 from cranfield._numbers import number_text
 from cranfield._record import Step
-from cranfield._table import Cell, Table
+from cranfield._table import Cell, Table, csv_of, markdown_text
 from cranfield._terminal import shown
 from cranfield.assessments import Assessment
 from cranfield.facts import Fact
@@ -23,40 +28,22 @@ from cranfield.metrics import kendall_tau_b
 from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, exhibit, marked
 
 DATA, REPETITION = "data", "repetition"
+_DRAWN = ("svg", "pdf", "png")
+_HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be decided here"}
 
 
 @dataclass(frozen=True, eq=False)
 class Replication:
-    """The result of `replicate`.
+    """The result of `replicate`."""
 
-    Parameters
-    ----------
-    study
-        The name of the study.
-    reference
-        The paper.
-    exhibits
-        Its tables and figures, reproduced from this run.
-    claims
-        Its claims, each with the verdict of this run.
-    assessment
-        The assessment of the metrics; None if the study is not about metrics.
-    folder
-        The folder with all files.
-    step
-        The settings of the run.
-    rule
-        When a claim holds.
-    """
-
-    study: str
+    study: str  # the name of the study
     reference: str
-    exhibits: tuple[Exhibit, ...]
-    claims: tuple[study_facts.Finding, ...]
-    assessment: Assessment | None
-    folder: Path
-    step: Step
-    rule: study_facts.ClaimRule
+    exhibits: tuple[Exhibit, ...]  # its tables and figures, reproduced from this run
+    claims: tuple[study_facts.Finding, ...]  # its claims, each with the verdict of this run
+    assessment: Assessment | None  # the assessment of the metrics; None if the study is not about metrics
+    folder: Path  # the folder with all files
+    step: Step  # the settings of the run
+    rule: study_facts.ClaimRule  # when a claim holds
 
     def frame(self) -> pl.DataFrame:
         """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
@@ -112,11 +99,7 @@ class StudyPart:
 
 
 def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, object]) -> Replication:
-    """Return the joint result of runs of a study, each of which has its own folder.
-
-    Their tables become one table with columns that name the ratings and the repetition, their figures are shown side by
-    side, and each claim is checked on all repetitions on the same ratings. The ``settings`` are those of the whole.
-    """
+    """Return the joint result of runs of a study: joined tables, figures side by side, claims over repetitions."""
     first = parts[0].replication
     by_data: dict[str, list[StudyPart]] = {}
     for part in parts:
@@ -156,8 +139,8 @@ def _joined_table(parts: Sequence[StudyPart], name: str, keys: Sequence[str]) ->
     tables = [(part, own.table) for part, own in owned if own.table is not None]
     if not tables or any(list(table.header) != list(tables[0][1].header) for _, table in tables):
         return replace(first, frame=frame, table=None)
-    texts = [[_texts(row) for row in table.rows] for _, table in tables]
-    shared = set(texts[0]).intersection(*texts[1:]) if len(texts) > 1 else set()
+    texts = [{_texts(row) for row in table.rows} for _, table in tables]
+    shared = set.intersection(*texts) if len(texts) > 1 else set()
     rows: list[CellRow] = [[*("–" for _ in keys), *row] for row in tables[0][1].rows if _texts(row) in shared]
     for part, table in tables:
         names = [str(getattr(part, key)) for key in keys]
@@ -173,12 +156,12 @@ def _texts(row: CellRow) -> tuple[str, ...]:
 
 def _panels(parts: Mapping[str, StudyPart]) -> list[Exhibit]:
     """Return each figure with a panel per set of ratings."""
-    figures = [(part, own) for part in parts.values() for own in part.replication.exhibits if own.draw is not None]
+    figures = [own for part in parts.values() for own in part.replication.exhibits if own.draw is not None]
     if len(parts) == 1:
-        return [own for _, own in figures]
+        return figures
     return [
         replace(part.exhibits[name], name=f"{name}-panel-{place}", caption=f"{part.exhibits[name].caption} ({data})")
-        for name in dict.fromkeys(own.name for _, own in figures)
+        for name in dict.fromkeys(own.name for own in figures)
         for place, (data, part) in enumerate(parts.items(), start=1)
         if name in part.exhibits
     ]
@@ -195,11 +178,8 @@ def _power_tables(by_data: Mapping[str, Sequence[StudyPart]], repeated: bool) ->
     if len(means) > 1:
         caption = "Discriminative power (DP, lower is better) of this run by dataset, and added up"
         means["Total"] = {metric: sum(row[metric] for row in means.values()) for metric in metrics}
-        frame = pl.DataFrame(
-            [(data, m, row[m]) for data, row in means.items() for m in metrics],
-            ["dataset", "metric", "dp"],
-            orient="row",
-        )
+        rows = [(data, m, row[m]) for data, row in means.items() for m in metrics]
+        frame = pl.DataFrame(rows, ["dataset", "metric", "dp"], orient="row")
         cells: list[CellRow] = [
             [data, *marked(row, lambda value: number_text(value, 3), min)] for data, row in means.items()
         ]
@@ -239,16 +219,118 @@ def _same_claims(parts: Sequence[StudyPart]) -> list[list[study_facts.Finding]]:
 def _over_repetitions(claims: Sequence[study_facts.Finding]) -> study_facts.Finding:
     verdicts = [claim.verdict for claim in claims]
     so, opposite = (verdicts.count(verdict) / len(verdicts) for verdict in ("holds", "does not hold"))
+    against: study_facts.ClaimVerdict = "does not hold" if opposite >= study_facts.SURE else "cannot tell"
     return replace(
         claims[0],
-        verdict="holds"
-        if so >= study_facts.SURE
-        else "does not hold"
-        if opposite >= study_facts.SURE
-        else "cannot tell",
+        verdict="holds" if so >= study_facts.SURE else against,
         evidence=study_facts.OverRepetitions(verdicts.count("holds"), len(claims), str(claims[0].evidence)),
         margin=float(np.mean([claim.margin for claim in claims])),
         sure=so,
         against=opposite,
         drawn="repetitions",
     )
+
+
+def write(replication: Replication, steps: Mapping[str, Step], figures: bool) -> None:
+    """Write all readable files; ``steps`` are those taken before the study."""
+    drawn = {own.name: own.draw() for own in replication.exhibits if figures and own.draw is not None}
+    for own in replication.exhibits:
+        _write_exhibit(replication.folder, own, drawn.get(own.name))
+    plain = replication.frame().to_dicts()
+    for row in plain:
+        row["margin"] = row["margin"] if math.isfinite(row["margin"]) else None
+    claims = {"rule": str(replication.rule), "claims": plain}
+    _put(replication.folder / "claims.json", json.dumps(claims, indent=1, ensure_ascii=False))
+    _put(replication.folder / "claims.md", _claims_table(replication).markdown())
+    _put(replication.folder / "report.md", _markdown(replication, figures))
+    tables = [own for own in replication.exhibits if own.table is not None]
+    sections = [_claims_section(replication), _section("Tables", tables, _shown_table)]
+    if figures:
+        named = [own for own in replication.exhibits if own.name in drawn]
+        sections.append(_section("Figures", named, partial(_figure, drawn)))
+    sections.append(reports.card([*steps.items(), ("study", replication.step)], {"paper": replication.reference}))
+    lead = f"{replication.sentence()} {replication.reference}"
+    write_text(replication.folder / "report.html", reports.page(_title(replication), sections, lead=lead))
+
+
+def _title(replication: Replication) -> str:
+    return f"{replication.study} on {replication.step.settings['data']}"
+
+
+def _write_exhibit(folder: Path, own: Exhibit, chart: Any) -> None:
+    path = folder / own.home / own.name
+    _put(path.with_suffix(".csv"), csv_of(_flat(own.frame)))
+    if own.table is not None:
+        _put(path.with_suffix(".md"), own.table.markdown())
+        _put(path.with_suffix(".tex"), own.table.latex())
+    if chart is not None:
+        reports.save(chart, *(path.with_suffix(f".{ending}") for ending in _DRAWN))
+
+
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame without the columns that CSV cannot hold."""
+    return frame.select(name for name, kind in frame.schema.items() if not kind.is_nested())
+
+
+def _claims_table(replication: Replication) -> Table:
+    rows = [[*claim.cells, str(claim.evidence)] for claim in replication.claims]
+    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[str(replication.rule)])
+
+
+def _markdown(replication: Replication, figures: bool) -> str:
+    parts = [f"# {markdown_text(_title(replication))}", replication.reference, markdown_text(replication.sentence())]
+    parts += ["## Claims", _claims_table(replication).markdown(), "## Tables"]
+    parts += [own.table.markdown() for own in replication.exhibits if own.table is not None]
+    drawn = [own for own in replication.exhibits if figures and own.draw is not None]
+    parts += ["## Figures"] if drawn else []
+    parts += [f"![{own.caption}](figures/{own.name}.svg)\n\n{own.caption}" for own in drawn]
+    setup = {**replication.step.settings, **replication.step.effect}
+    lines = [f"- {key}: {markdown_text(_said(value))}" for key, value in setup.items() if value is not None]
+    return "\n\n".join([*parts, "## Set-up", "\n".join(lines)])
+
+
+def _said(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _claims_section(replication: Replication) -> reports.Section:
+    markup = reports.paragraphs([str(replication.rule)])
+    for verdict, heading in _HEADINGS.items():
+        own = [claim for claim in replication.claims if claim.verdict == verdict]
+        markup += f"<h3>{heading}: {len(own)}</h3>"
+        for claim in own:
+            summary = f"{reports.text(claim.claim)} <small>({reports.text(claim.support)})</small>"
+            markup += f"<details><summary>{summary}</summary><p>{reports.text(str(claim.evidence))}</p></details>"
+    markup += reports.downloads("claims")
+    return reports.Section("claims", "What the paper claims", markup, tables={"claims": replication.frame()})
+
+
+def _section(name: str, exhibits: Sequence[Exhibit], markup: Callable[[Exhibit], str]) -> reports.Section:
+    tables = {own.name: _flat(own.frame) for own in exhibits}
+    parts = "".join(map(markup, exhibits)) + reports.downloads(*tables)
+    return reports.Section(name.lower(), name, parts, tables=tables)
+
+
+def _figure(drawn: Mapping[str, Any], own: Exhibit) -> str:
+    return reports.figure(own.name, reports.themed(drawn[own.name]), own.caption)
+
+
+def _shown_table(own: Exhibit) -> str:
+    assert own.table is not None
+    rows = [[_value(value) for value in row] for row in own.table.rows]
+    numeric = [all(isinstance(value.key, float) or value.html == "–" for value in column) for column in zip(*rows)]
+    columns = [reports.Column(name, numeric=numbers) for name, numbers in zip(own.table.header, numeric)]
+    return reports.table(own.caption, columns, rows) + reports.paragraphs(own.table.notes)
+
+
+def _value(cell: str | Cell) -> reports.Value:
+    styled = cell if isinstance(cell, Cell) else Cell(cell)
+    try:
+        key: float | str = float(styled.text.rstrip("%").replace(",", "").partition(" ")[0])
+    except ValueError:
+        key = styled.text
+    return reports.Value(reports.text(styled.text), key, "best" if styled.best else "")
+
+
+def _put(path: Path, content: str) -> None:
+    write_text(path, content if content.endswith("\n") else content + "\n")

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import numpy as np
 import polars as pl
 
 from cranfield._polars import read_parquet
@@ -54,10 +53,7 @@ Data = TypeVar("Data", bound=Ratings | Split)
 
 
 def data_names(data: Sequence[Data]) -> dict[str, Data]:
-    """Return sets of ratings by name, with numbers if names are missing or not unique.
-
-    The name of a split is that of its training part, without "(train)".
-    """
+    """Return ratings by name, with numbers if names are not unique; a split has the name of its training part."""
     names: dict[str, Data] = {}
     for place, ratings in enumerate(data, start=1):
         if isinstance(ratings, Split):
@@ -66,12 +62,6 @@ def data_names(data: Sequence[Data]) -> dict[str, Data]:
             name = ratings.name or "the ratings"
         names[f"{name} ({place})" if name in names else name] = ratings
     return names
-
-
-def together(parts: Sequence[Ratings]) -> Ratings:
-    """Return the ratings of parts that share one vocabulary as one set."""
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("users", "items", "values"))
-    return Ratings.from_codes(parts[0].user_ids, parts[0].item_ids, *columns, name=parts[0].name)
 
 
 class StudyFiles:
@@ -173,10 +163,7 @@ class PanelNumbers(Generic[Work]):
 
 @dataclass(frozen=True, eq=False)
 class StudyResults:
-    """The results of a study: its tables and figures, its claims, and its settings.
-
-    Studies of metrics also have an ``assessment``, notes, and the steps taken before the study.
-    """
+    """The results of a study; those of metrics also have an ``assessment``, notes, and the steps taken before."""
 
     exhibits: Sequence[Exhibit]
     claims: Sequence[study_facts.Finding]
@@ -188,15 +175,13 @@ class StudyResults:
 
 @dataclass(frozen=True)
 class Study:
-    """A paper whose study can be repeated.
-
-    The ``plan`` takes the sets of ratings, and the keywords ``threshold``, ``seed`` and the ``options``, which are None
-    if not given. It checks them and returns the work: a function of `StudyFiles` that trains, ranks and measures.
-    """
+    """A paper whose study can be repeated."""
 
     name: str  # on the command line
     reference: str
     options: tuple[str, ...]  # those of `replicate` that it takes besides what every study takes
+    # Takes the sets of ratings and, as keywords, the threshold, the seed and the options, which are None if not given;
+    # checks them, and returns the work: a function that trains, ranks and measures.
     plan: Callable[..., Callable[[StudyFiles], StudyResults]]
     rule: study_facts.ClaimRule = study_facts.OF_SPLITS  # when its claims hold
     several: bool = False  # whether it takes several sets of ratings, with one panel for each

@@ -97,12 +97,8 @@ def _verdicts(numbers: NcfNumbers) -> Exhibit:
     for a, b, *both in sampled.join(full, on=["system_a", "system_b"], maintain_order="left").iter_rows():
         verdicts = [_verdict(a, b, *both[:2]), _verdict(a, b, *both[2:])]
         same = verdicts[0] == verdicts[1]
-        cells = [
-            f"{verdicts[0]} ({both[0]:+.4f})",
-            f"{both[1]:.4f}",
-            f"{verdicts[1]} ({both[2]:+.4f})",
-            f"{both[3]:.4f}",
-        ]
+        shown = [f"{verdict} ({difference:+.4f})" for verdict, difference in zip(verdicts, both[::2])]
+        cells = [shown[0], f"{both[1]:.4f}", shown[1], f"{both[3]:.4f}"]
         rows.append([f"{a} − {b}", *cells, "yes" if same else "no"])
         lines.append((a, b, *both, same))
     differ = sum(not line[-1] for line in lines)
@@ -120,18 +116,11 @@ def _verdicts(numbers: NcfNumbers) -> Exhibit:
 def _corrected(numbers: NcfNumbers) -> Exhibit:
     header = ["System", "Metric", "sampled", "corrected", "95 % interval", "full", "inside"]
     frame = numbers.corrected
-    rows = [
-        [
-            line["row"],
-            line["metric"],
-            f"{line['sampled']:.4f}",
-            f"{line['estimate']:.4f}{'' if line['identified'] else '?'}",
-            f"[{line['lower']:.4f}, {line['upper']:.4f}]",
-            f"{line['full']:.4f}",
-            "yes" if line["inside"] else "no",
-        ]
-        for line in frame.iter_rows(named=True)
-    ]
+    rows = []
+    for row, metric, sampled, estimate, lower, upper, identified, full, inside in frame.iter_rows():
+        shown = f"{estimate:.4f}{'' if identified else '?'}"
+        cells = [f"{sampled:.4f}", shown, f"[{lower:.4f}, {upper:.4f}]", f"{full:.4f}"]
+        rows.append([row, metric, *cells, "yes" if inside else "no"])
     said = (
         f"{frame['inside'].sum()} of {len(frame)} intervals contain the value of the full catalogue; "
         f"{frame['identified'].sum()} of {len(frame)} values are identified."
@@ -217,8 +206,7 @@ def _dot_or_network(numbers: NcfNumbers, protocol: str) -> list[Saying]:
     return said
 
 
-# Approximate variation of the metrics between seeds; see the deviations in the first table.
-_NEAR = 0.01
+_NEAR = 0.01  # approximate variation of the metrics between seeds; see the deviations in the first table
 
 
 def _near_print(numbers: NcfNumbers) -> list[Saying]:

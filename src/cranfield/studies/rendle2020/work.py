@@ -139,7 +139,7 @@ class NcfBenchmark:
         """Take the test item of each user out of the ratings; it must be rated, and the published items must not be."""
         users, items = data.user_ids.codes(negatives["user"]), data.item_ids.codes(negatives["item"])
         others = data.item_ids.codes(negatives["negative"])
-        pairs = data.users.astype(np.int64) * data.n_items + data.items
+        pairs = data.pairs
         keys = users.astype(np.int64) * data.n_items
         unknown = (users == UNKNOWN) | (items == UNKNOWN) | ~np.isin(keys + items, pairs)
         rated = np.isin(keys + others, pairs) & (others != UNKNOWN) & (others != items)
@@ -194,8 +194,7 @@ class NcfBenchmark:
         return measure(runs, self.split.test, list(METRICS.values()), threshold=self.lowest)
 
 
-# Trainings that take longer than this many seconds are announced.
-_WORTH_SAYING = 2.0
+_WORTH_SAYING = 2.0  # trainings that take longer than this many seconds are announced
 
 
 class NcfWork:
@@ -232,11 +231,10 @@ class NcfWork:
         checkpoint = self._store.checkpoint(trained.stem, self._made_of(trained))
         system = fitted(trained.system(), self._benchmark.split.train, None, checkpoint)
         runs = rank_with(system, self._benchmark.rankers, name=trained.row)
-        facts = {protocol: encoding.run_facts(run) for protocol, run in zip(PROTOCOLS, runs, strict=True)}
+        named = dict(zip(PROTOCOLS, runs, strict=True))
+        paths = [encoding.save_run(run, place / f"{protocol}.parquet") for protocol, run in named.items()]
+        facts = {protocol: encoding.run_facts(run) for protocol, run in named.items()}
         history = [entry["loss"] for entry in system.history] if isinstance(system, EpochModel) else []
-        paths = [
-            encoding.save_run(run, place / f"{protocol}.parquet") for protocol, run in zip(PROTOCOLS, runs, strict=True)
-        ]
         return paths, {**facts, "losses": history}
 
     def _read(self, artifact: Artifact) -> dict[str, Run]:
@@ -327,24 +325,14 @@ class NcfNumbers:
 
     @cached_property
     def corrected(self) -> pl.DataFrame:
-        """Estimates for the full catalogue from the sampled ranks of each row's first seed, and the true values.
-
-        Columns row, metric, sampled, estimate, lower, upper, identified, full, inside (the interval contains the
-        value).
-        """
-        split = self.benchmark.split
+        """Estimates for the full catalogue from the sampled ranks of each row's first seed, and the true values."""
+        split, lowest, metrics = self.benchmark.split, self.benchmark.lowest, list(METRICS.values())
         runs = [self._first(SAMPLED)[row] for row in self.rows]
-        results = correct_runs(
-            runs, split.test, list(METRICS.values()), train=split.train, threshold=self.benchmark.lowest
-        )
-        frames = [
-            result.frame.with_columns(
-                row=pl.lit(row),
-                metric=pl.Series(list(METRICS)),
-                full=pl.Series([self.of(row, FULL, metric)[0] for metric in METRICS]),
-            )
-            for row, result in results.items()
-        ]
+        results = correct_runs(runs, split.test, metrics, train=split.train, threshold=lowest)
+        names, frames = pl.Series(list(METRICS)), []
+        for row, result in results.items():
+            full = pl.Series([self.of(row, FULL, metric)[0] for metric in METRICS])
+            frames.append(result.frame.with_columns(row=pl.lit(row), metric=names, full=full))
         inside = pl.col("full").is_between("lower", "upper")
         return pl.concat(frames).select("row", pl.exclude("row")).with_columns(inside=inside)
 

@@ -18,15 +18,7 @@ from cranfield.facts import study as study_facts
 from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding
 from cranfield.studies.frame.study import Study
 from cranfield.studies.valcarce import exhibits
-from cranfield.studies.valcarce.exhibits import (
-    arithmetic,
-    at_100,
-    cutoffs_of,
-    exhibits_of_2018,
-    exhibits_of_2020,
-    geometric,
-    title_of,
-)
+from cranfield.studies.valcarce.exhibits import arithmetic, at_100, cutoffs_of, geometric, title_of
 from cranfield.studies.valcarce.work import OPTIONS, MetricPaper, MetricResults
 
 DRAWS = 200
@@ -78,18 +70,15 @@ class Standing:
 
     def last(self, criterion: str, names: Sequence[str]) -> Floats:
         """Each named metric scores less than every other."""
-        lowest = self.scores(criterion, self.others(names)).min(axis=1)
-        return lowest - self.scores(criterion, names).max(axis=1)
+        return self.scores(criterion, self.others(names)).min(axis=1) - self.scores(criterion, names).max(axis=1)
 
     def above(self, criterion: str, names: Sequence[str]) -> Floats:
         """Each named metric scores more than the others do on average."""
-        usual = self.scores(criterion, self.others(names)).mean(axis=1)
-        return self.scores(criterion, names).min(axis=1) - usual
+        return self.scores(criterion, names).min(axis=1) - self.scores(criterion, self.others(names)).mean(axis=1)
 
     def below(self, criterion: str, names: Sequence[str]) -> Floats:
         """Each named metric scores less than the others do on average."""
-        usual = self.scores(criterion, self.others(names)).mean(axis=1)
-        return usual - self.scores(criterion, names).max(axis=1)
+        return self.scores(criterion, self.others(names)).mean(axis=1) - self.scores(criterion, names).max(axis=1)
 
     def mean(self, criterion: str) -> Floats:
         """Return the average score of the metrics."""
@@ -102,7 +91,7 @@ def _mean_p(assessment: Assessment, multiplicity: Floats) -> Floats:
     p = np.full((len(assessment.metrics), len(place), len(place)), np.nan)
     of = {metric: m for m, metric in enumerate(assessment.metrics)}
     for metric, a, b, value in assessment.curves.select("metric", "system_a", "system_b", "p").iter_rows():
-        p[of[metric], place[a], place[b]] = p[of[metric], place[b], place[a]] = value
+        p[of[metric], *sorted((place[a], place[b]))] = value
     first, second = np.triu_indices(len(place), 1)
     weights = multiplicity[:, first] * multiplicity[:, second]
     return weights @ p[:, first, second].T / weights.sum(axis=1)[:, None]
@@ -139,10 +128,9 @@ def _of_cutoffs(assessment: Assessment) -> list[Saying]:
             for label, standing in standings.items()
         }
         quantity = "p-value" if criterion == "power" else "tau"
-        evidence = ", ".join(f"{label} {margin[0]:+.3f}" for label, margin in gain.items())
         compared = f"the mean {quantity} of cut-offs from {DEEP[0]} is better than that of 5 and 10"
-        evidence = f"by how much {compared}: {evidence}"
-        together = np.mean(list(gain.values()), axis=0)
+        gains = ", ".join(f"{label} {margin[0]:+.3f}" for label, margin in gain.items())
+        evidence, together = f"by how much {compared}: {gains}", np.mean(list(gain.values()), axis=0)
         sayings += [
             Saying(f"Deeper cut-offs of nDCG are {better}", "6", gain["nDCG"], evidence),
             Saying(f"Deeper cut-offs are {better}, over all metrics", "6", together, evidence),
@@ -261,7 +249,7 @@ PAPER_2018 = MetricPaper(
     sizes={"ratings": SIZES["fives"], "popular": SIZES["top"]},
     folds=1,
     per_user=True,
-    exhibits=exhibits_of_2018,
+    exhibits=exhibits.exhibits_of_2018,
     claims=claims_of_2018,
 )
 VALCARCE_2018 = Study(
@@ -282,7 +270,7 @@ PAPER_2020 = MetricPaper(
     sizes={name: SIZES["top"] if name == "popular" else _SIZES for name in exhibits.FIGURES},
     folds=5,
     per_user=False,
-    exhibits=exhibits_of_2020,
+    exhibits=exhibits.exhibits_of_2020,
     claims=claims_of_2020,
 )
 VALCARCE_2020 = Study(

@@ -17,6 +17,7 @@ from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield._terminal import progress
 from cranfield.data import Description, Ratings, describe
+from cranfield.facts import Fact, sentences
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.measures import Average, Measuring
 from cranfield.metrics import Metric
@@ -101,7 +102,7 @@ class MetricPaper:
             seed,
             _checks.one_of("negative_grades", grades, get_args(NegativeGrades)),  # type: ignore[arg-type]
             None if jobs is None else _checks.whole("jobs", jobs),
-            tuple(notes_on_negative_grades(split, grades)) if isinstance(split, Ratings) else (),
+            tuple(sentences(notes_on_negative_grades(split, grades))) if isinstance(split, Ratings) else (),
         )
         return work.results
 
@@ -160,9 +161,7 @@ class MetricWork:
     def results(self, files: StudyFiles) -> StudyResults:
         """Assess the metrics over all folds, and arrange the results as in the paper."""
         paper = self.paper
-        scores: list[Artifact] = []
-        samples: list[pl.DataFrame] = []
-        whole = []
+        scores, samples, whole = list[Artifact](), list[pl.DataFrame](), []
         for number, split in enumerate(self.splits, start=1):
             fold = _FoldWork(f"fold-{number}", split, self, files)
             scores.append(fold.scores())
@@ -171,7 +170,7 @@ class MetricWork:
             samples += [read_parquet(artifact.path()).select(number_of, pl.all()) for artifact in artifacts]
             whole.append(np.array(artifacts[0].facts["whole"], dtype=np.float64))
         power, curves = self._power(files, scores)
-        notes = dict.fromkeys(note for artifact in scores for note in artifact.facts["notes"])
+        notes = dict.fromkeys(str(Fact.read(note)) for artifact in scores for note in artifact.facts["notes"])
         stated = self.stated()
         assessment = assessments.Assessment(
             systems=self.systems,
@@ -188,33 +187,22 @@ class MetricWork:
         of_whole = [m for m, metric in enumerate(paper.metrics) if metric.endswith(f"@{LENGTH}")]
         unjudged = np.array([artifact.facts["unjudged"] for artifact in scores], dtype=np.float64)[:, :, of_whole]
         results = MetricResults(describe(self.data), assessment, 1.0 - float(np.nanmean(unjudged)))
-        return StudyResults(
-            paper.exhibits(results),
-            paper.claims(results),
-            stated,
-            assessment,
-            tuple(dict.fromkeys((*self.notes, *notes))),
-            {"split": self.splits[0].step},
-        )
+        shown, every = (paper.exhibits(results), paper.claims(results)), tuple(dict.fromkeys((*self.notes, *notes)))
+        return StudyResults(*shown, stated, assessment, every, {"split": self.splits[0].step})
 
     def _power(self, files: StudyFiles, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Return discriminative power and the p-value curves under the arithmetic mean."""
         settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self.seed}
 
         def make(place: Path) -> Made:
-            by_fold = [
-                encoding.read_scores(artifact.path(), artifact.facts, split.train.user_ids)
-                for artifact, split in zip(scores, self.splits)
-            ]
+            users = [split.train.user_ids for split in self.splits]
+            by_fold = [encoding.read_scores(own.path(), own.facts, ids) for own, ids in zip(scores, users)]
             # The papers do not use the bootstrap.
             power = assessments.discriminative_power(by_fold, resamples=0, **settings)
             frames = {"power": power.frame(), "curves": power.curve(first=None)}
             average = pl.lit("mean").alias("average")
-            paths = [
-                write_table(frame.select(average, pl.exclude("average")), place / f"{name}.parquet")
-                for name, frame in frames.items()
-            ]
-            return paths, {}
+            named = {name: frame.select(average, pl.exclude("average")) for name, frame in frames.items()}
+            return [write_table(frame, place / f"{name}.parquet") for name, frame in named.items()], {}
 
         made_of = {"scores": [measured.digest for measured in scores], **settings}
         artifact = files.store.artifact("power", made_of, make)
@@ -282,10 +270,9 @@ class _FoldWork:
     def _studied(self) -> assessments.Fold:
         """The systems on this test set, ready to be studied; lists are only read if something must be made of them."""
         settings = self._settings
-        averages = tuple(Average.of(average) for average in settings.paper.averages)
-        sampling = assessments.Sampling(
-            averages, decimals=settings.decimals, samples=settings.samples, seed=settings.seed
-        )
+        averages, decimals = tuple(map(Average.of, settings.paper.averages)), settings.decimals
+        samples, seed = settings.samples, settings.seed
+        sampling = assessments.Sampling(averages, decimals=decimals, samples=samples, seed=seed)
         measuring = Measuring(metrics=settings.paper.metrics, threshold=settings.threshold)
         runs = [self._read_run(system, artifact) for system, artifact in self._made.items()]
         return assessments.Fold(runs, self._split.test, measuring, sampling, negative_grades=settings.negative_grades)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import platform
 
-from cranfield.store import environment as module
+from cranfield.store import records as module
 
 
 def test_the_machine_has_a_processor_threads_memory_and_a_system():
