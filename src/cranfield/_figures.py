@@ -270,6 +270,12 @@ def _forms(paths: Sequence[str | Path], chart: Any, drawing: Callable[[], str] |
     return [_ENDINGS[Path(path).suffix.lower()](chart, drawn) for path in paths]
 
 
+def _on_paper(drawn: str) -> str:
+    """Return a drawing on white: the ink of an image with a transparent background vanishes on a dark page."""
+    start = drawn.index(">") + 1
+    return f'{drawn[:start]}<rect width="100%" height="100%" fill="white"/>{drawn[start:]}'
+
+
 PNG_SCALE = 3.0
 """Number of image pixels per unit of the figure."""
 
@@ -277,7 +283,7 @@ _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".svg": lambda _, drawn: drawn.encode(),
     ".pdf": lambda _, drawn: _in_order(_begin("pdf", drawn).result()),
     # An image would show characters our fonts lack in a font of the machine, and so differ between machines.
-    ".png": lambda _, drawn: _begin("png", drawn.translate(_fonts.boxes(drawn)), PNG_SCALE).result(),
+    ".png": lambda _, drawn: _begin("png", _on_paper(drawn.translate(_fonts.boxes(drawn))), PNG_SCALE).result(),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
 

@@ -18,6 +18,7 @@ class Settings:
 
     threads: int | None = None  # number of threads; by default one per core
     quiet: bool = False  # whether to hide progress
+    details: bool = False  # whether results are printed with every table and remark
     seed: int = 0  # the seed of the command line
     # The most bytes that a compressed file may unpack to. By default 100 times its own size, and at least 64 MiB; the
     # archives of known datasets have their own limits.

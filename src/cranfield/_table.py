@@ -32,8 +32,11 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     # Characters of our own texts that LaTeX does not know by itself.
     "±": r"$\pm$", "−": "$-$", "–": "--", "×": r"$\times$", "→": r"$\to$", "∞": r"$\infty$", "Σ": r"$\Sigma$",
-    "≤": r"$\leq$", "≥": r"$\geq$", "α": r"$\alpha$", "ε": r"$\varepsilon$", "…": r"\ldots{}", "“": "``", "”": "''",
-    "\u00a0": "~",
+    "≤": r"$\leq$", "≥": r"$\geq$", "…": r"\ldots{}", "“": "``", "”": "''", "|": r"$|$", "²": "$^2$",
+    **{letter: rf"$\{name}$" for letter, name in {
+        "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "varepsilon", "η": "eta", "λ": "lambda", "μ": "mu",
+        "ρ": "rho", "σ": "sigma", "τ": "tau", "χ": "chi"}.items()},
+    "\u00a0": "~", "†": r"\dag{}", "‡": r"\ddag{}", "·": r"$\cdot$",
 }  # fmt: skip
 
 
@@ -116,6 +119,25 @@ def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> N
     return np.where(np.isnan(shown), len(values) + 1, place)
 
 
+MOST_COLUMNS = 6
+"""Maximum number of columns of numbers of a LaTeX table; more do not fit into a column of a paper."""
+
+MOST_REMARKS = 5
+"""Maximum number of lines below the table of a result in a terminal, unless details are asked for."""
+
+
+def remark_lines(remarks: Sequence[object], most: int | None = None) -> list[str]:
+    """Return remarks for a terminal, one per line; more than ``most`` are counted unless details are asked for.
+
+    Warnings come first, and are all shown.
+    """
+    lines = sorted((f"· {one_line(remark)}" for remark in remarks), key=lambda line: not line.startswith("· Warning: "))
+    if settings.details or most is None or len(lines) <= most:
+        return lines
+    kept = max(most - 1, sum(line.startswith("· Warning: ") for line in lines))
+    return [*lines[:kept], f"· {len(lines) - kept} more remarks are in the details"]
+
+
 @dataclass(frozen=True)
 class Cell:
     """A cell: its text, whether it is the best or second best of its column, and its superscript."""
@@ -124,6 +146,11 @@ class Cell:
     best: bool = False
     second: bool = False
     raised: str = ""
+
+    @staticmethod
+    def text_of(cell: str | Cell) -> str:
+        """Return the text of a cell."""
+        return cell.text if isinstance(cell, Cell) else cell
 
 
 def _marked(cell: Cell, escape: Callable[[str], str], best: str, second: str, raised: str) -> str:
@@ -143,12 +170,13 @@ class Table:
     notes: Sequence[str] = field(default=())  # sentences below it
     label: str = ""  # of LaTeX: letters, digits, hyphens and colons; none if empty
 
-    def _cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[Cell]]:
+        """Return the rows as cells."""
         return [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in self.rows]
 
     def of_text(self) -> list[bool]:
         """Return which columns hold text: the first, and those with a cell that does not start with a number."""
-        columns = list(zip(*self._cells())) or [()] * len(self.header)
+        columns = list(zip(*self.cells())) or [()] * len(self.header)
         return [
             place == 0 or any(not _NUMBER.match(cell.text.strip()) for cell in column)
             for place, column in enumerate(columns)
@@ -163,8 +191,10 @@ class Table:
         caption = "; ".join(filter(None, (decisions, self.caption)))
         return replace(self, caption=f"{data}: {caption}" if data else caption, label=f"tab:{words}")
 
-    def text(self, width: float | None = None) -> str:
+    def text(self, width: float | None = None, *, most_notes: int | None = None) -> str:
         """Return the table for a terminal; the best value of a column is starred.
+
+        With ``most_notes``, further notes are counted unless details are asked for.
 
         Columns that do not fit into ``width`` go into a further block below, together with the leading text columns; no
         column is left out and no cell is cut. The default width is that of the terminal, or `WIDTH` if the output is
@@ -176,14 +206,14 @@ class Table:
                 one_line(f"{cell.text} {cell.raised}") + ("*" if cell.best else "" if left else " ")
                 for cell, left in zip(row, kinds)
             ]
-            for row in self._cells()
+            for row in self.cells()
         ]
         head = [one_line(name) + ("" if left else " ") for name, left in zip(self.header, kinds)]
         columns = [_aligned(column, left) for column, left in zip(zip(head, *marked), kinds)]
         fitting = _output_width() if width is None else width
         blocks = ["\n".join(_lines(block)) for block in _folded(columns, self._leading(), fitting)]
         caption = [one_line(self.caption)] if self.caption else []
-        return "\n".join([*caption, "\n\n".join(blocks), *(f"· {one_line(note)}" for note in self.notes)])
+        return "\n".join([*caption, "\n\n".join(blocks), *remark_lines(self.notes, most_notes)])
 
     def _leading(self) -> int:
         """Return how many columns name the rows: the text columns before the first number column."""
@@ -196,14 +226,36 @@ class Table:
         lines = [
             "| " + " | ".join(markdown_text(name) for name in self.header) + " |",
             "|" + "|".join(" --- " if left else " ---: " for left in self.of_text()) + "|",
-            *("| " + " | ".join(map(marked, row)) + " |" for row in self._cells()),
+            *("| " + " | ".join(map(marked, row)) + " |" for row in self.cells()),
         ]
         caption = [markdown_text(self.caption), ""] if self.caption else []
         notes = ["", *(f"- {markdown_text(note)}" for note in self.notes)] if self.notes else []
         return "\n".join([*caption, *lines, *notes])
 
     def latex(self) -> str:
-        """Return the table in LaTeX (booktabs), with the best in bold and the second underlined."""
+        """Return the table in LaTeX (booktabs), with the best in bold and the second underlined.
+
+        A table with more than six columns of numbers becomes several, one below the other.
+        """
+        leading, parts = self._leading(), []
+        for start in range(leading, max(len(self.header), leading + 1), MOST_COLUMNS):
+            places = [*range(leading), *range(start, min(start + MOST_COLUMNS, len(self.header)))]
+            rows = [[row[place] for place in places] for row in self.rows]
+            parts.append(replace(self, header=[self.header[place] for place in places], rows=rows))
+        if len(parts) == 1:
+            return self._latex()
+        numbered = enumerate(parts, start=1)
+        return "\n\n".join(
+            replace(
+                part,
+                caption=f"{self.caption} ({k} of {len(parts)})" if self.caption else "",
+                label=f"{self.label}-{k}" if self.label and k > 1 else self.label,
+                notes=self.notes if k == len(parts) else (),
+            )._latex()
+            for k, part in numbered
+        )
+
+    def _latex(self) -> str:
         marked = partial(
             _marked, escape=latex_text, best=r"\textbf{{{}}}", second=r"\underline{{{}}}", raised="$^{{{}}}$"
         )
@@ -216,7 +268,7 @@ class Table:
             r"\toprule",
             " & ".join(latex_text(name) for name in self.header) + r" \\",
             r"\midrule",
-            *(" & ".join(map(marked, row)) + r" \\" for row in self._cells()),
+            *(" & ".join(map(marked, row)) + r" \\" for row in self.cells()),
             r"\bottomrule",
             r"\end{tabular}",
             *(rf"\par\footnotesize {latex_text(note)}" for note in self.notes),
@@ -228,7 +280,13 @@ class Table:
         """Return the table in HTML, with the best in bold and the second underlined."""
         marked = partial(_marked, escape=_html_text, best="<b>{}</b>", second="<u>{}</u>", raised="<sup>{}</sup>")
         head = "".join(f"<th>{_html_text(name)}</th>" for name in self.header)
-        body = "".join("<tr>" + "".join(f"<td>{marked(cell)}</td>" for cell in row) + "</tr>" for row in self._cells())
+        body = "".join("<tr>" + "".join(f"<td>{marked(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
         caption = f"<caption>{_html_text(self.caption)}</caption>" if self.caption else ""
         notes = "".join(f"<p>{_html_text(note)}</p>" for note in self.notes)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def answer_and_table(answer: object, table: Table, remarks: Sequence[object]) -> str:
+    """Return a result for a terminal: its answer, a table, and a few remarks below it."""
+    noted = replace(table, notes=[str(remark) for remark in remarks])
+    return "\n".join([one_line(answer), "", noted.text(most_notes=MOST_REMARKS)])

@@ -167,7 +167,8 @@ def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
 
 
 def test_it_prints_what_a_person_would_say(assessed):
-    text = str(assessed)
+    text = "\n".join(assessed.sentences())
+    assert str(assessed).startswith(f"{assessed.sentences()[0]}\n\n")
     assert text.startswith("No clear choice: there are fewer than eight systems (5)")
     assert re.search(
         r"With ratings missing at random, \S+ keeps the .* best \(mean tau 0.\d+, \d+% of the pairs flip\)", text

@@ -232,7 +232,7 @@ def test_an_automatic_threshold_is_that_of_each_set_of_ratings(tiny, tmp_path):
 def test_a_plan_counts_each_training_once(tiny, tmp_path):
     plan = plan_audit(tiny(), tmp_path / "out", vary=VARY)
     assert plan.to_make == {"trainings": 4, "rankings": 8, "judged": 8}
-    assert "cells            16\nuniverses        16" in str(plan)
+    assert "set-ups          16\n" in str(plan)
     assert not (tmp_path / "out").exists()
 
 

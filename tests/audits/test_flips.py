@@ -36,15 +36,21 @@ def _lead(turned):
 
 def test_every_single_change_that_turns_the_winner_is_named():
     flips = flips_of(GRID, _leads(_lead([4, 6])))
-    assert [str(flip.swaps[0]) for flip in flips.turning] == ["cutoff 20 instead of 5", "split 0.8 instead of 0.5"]
+    swaps = [flip.swaps[0] for flip in flips.turning]
+    assert [(swap.decision, swap.before, swap.after) for swap in swaps] == [
+        ("cutoff", "5", "20"),
+        ("split", "0.5", "0.8"),
+    ]
     assert flips.pairs == ()
     assert len(flips.singles) == flips.possible == 3
 
 
 def test_pairs_are_searched_where_no_single_change_turns_the_winner():
     flips = flips_of(GRID, _leads(_lead([8])))
-    assert [tuple(map(str, flip.swaps)) for flip in flips.turning] == [
-        ("split 0.8 instead of 0.5", "cutoff 10 instead of 5")
+    (flip,) = flips.turning
+    assert [(swap.decision, swap.before, swap.after) for swap in flip.swaps] == [
+        ("split", "0.5", "0.8"),
+        ("cutoff", "5", "10"),
     ]
 
 

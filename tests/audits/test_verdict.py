@@ -31,31 +31,21 @@ def noise():
     return np.random.default_rng(0).normal(size=(2, 2, 100))
 
 
-def test_the_starting_point_comes_first(audit):
-    start = audit.pair_facts()[0]
+def test_whether_the_winner_survives_comes_first_and_the_starting_point_second(audit):
+    answer, start, *_ = audit.pair_facts()
+    assert isinstance(answer, audit_facts.Survival)
+    assert (answer.leader, answer.other, answer.setups) == ("mf", "knn", audit.grid.n_cells)
+    assert answer.share == audit.pair().answer().share("trails").share
+    assert answer.reversing == ("a random 80 % of ratings as test",)
+    assert str(answer).endswith("; with a random 80 % of ratings as test knn leads.")
     assert isinstance(start, audit_facts.LeadAtStart)
     assert (start.leader, start.other, start.equal) == ("mf", "knn", False)
     row = audit.frame().filter(system_a="knn", system_b="mf").filter("start").row(0, named=True)
     assert (start.difference, start.d_z, start.p) == (row["difference"], row["d_z"], row["p"])
 
 
-def test_agreement_within_the_question_stands_beside_chance(audit):
-    agreement = _the(audit_facts.SameQuestion, audit.pair_facts())
-    share = agreement.answer.share(agreement.what)
-    assert agreement.leader == "mf"
-    assert agreement.answer == audit.pair().answer({"split": "random(train=0.8)"})
-    assert share.share == pytest.approx(1)
-    assert share.chance is not None
-
-
-def test_the_options_stand_beside_the_share(audit):
-    opened = _the(audit_facts.LedCells, audit.pair_facts()).crossed.opened
-    assert [own.decision for own in opened] == ["split", "metric", "average", "seed"]
-    assert [own.is_chance for own in opened] == [False, False, False, True]
-
-
-def test_a_share_is_not_called_a_probability(audit):
-    assert audit_facts.NotAProbability() in audit.facts()
+def test_the_share_stands_beside_chance(audit):
+    assert _the(audit_facts.ChanceShare, audit.pair_facts()).chance == audit.pair().answer().share("leads").chance
 
 
 def test_the_message_of_turned_winners_is_said(noise):
@@ -73,18 +63,17 @@ def test_universes_that_show_nothing_together_have_no_small_p(noise):
     assert min(fact.answer.relied_on.values()) > 0.05
 
 
-def test_what_turns_the_winner_and_what_stays_is_said(audit):
-    flips = _the(audit_facts.Flips, audit.pair_facts())
+def test_what_turns_the_winner_is_a_fact_of_the_pair(audit):
     swap = audit_facts.Swap("split", "question", "random(train=0.8)", "random(train=0.2)")
-    assert [flip.swaps for flip in flips.turning] == [(swap,)]
-    assert _the(audit_facts.LeadKept, audit.pair_facts()) == audit_facts.LeadKept("mf", flips)
+    assert [flip.swaps for flip in audit.pair().flips.turning] == [(swap,)]
 
 
 def test_where_nothing_turns_the_winner_this_is_said(noise):
     values = noise.copy()
     values[0] += 1
-    facts = _audit(values, CUTOFF).facts()
-    flips, rule = _the(audit_facts.Flips, facts), _the(audit_facts.LeadRule, facts)
+    audit = _audit(values, CUTOFF)
+    flips, rule = audit.pair().flips, _the(audit_facts.LeadRule, audit.facts())
+    assert str(audit.facts()[0]).endswith("; no change of one or two decisions reverses it.")
     assert len(flips.singles) == 1
     assert flips.turning == flips.turning_significance == ()
     assert (rule.other, rule.conditions, rule.paths) == ("b", 0, ())
@@ -120,33 +109,19 @@ def test_where_no_seed_is_opened_nothing_is_claimed_of_retraining(noise):
     assert _the(audit_facts.Retraining, facts).turned_by_chance is None
 
 
-def test_questions_are_answered_one_by_one(audit):
-    led = _the(audit_facts.LeadByQuestion, audit.pair_facts())
-    assert led.systems == ("knn", "mf")
-    assert [answer.question["split"] for answer in led.answers] == list(audit.grid.varied[0].options)
-
-
 def test_equal_systems_have_a_verdict():
     facts = _audit(np.zeros((2, 2, 10)), CUTOFF).facts()
     assert facts[0].equal
-    assert audit_facts.Flips not in _kinds(facts)
-    assert _the(audit_facts.LedCells, facts).answer.share("equal").share == 1
+    assert facts[0].share == 0
 
 
-def test_with_several_systems_the_ranks_come_first(audit):
-    first, *rest = audit.facts()
-    assert isinstance(first, audit_facts.FirstPlaces)
-    shares = {row["system"]: row["share"] for row in first.rows}
+def test_with_several_systems_the_ranks_come_second(audit):
+    answer, ranks, *rest = audit.facts()
+    assert isinstance(ranks, audit_facts.FirstPlaces)
+    shares = {row["system"]: row["share"] for row in ranks.rows}
     assert shares == pytest.approx({"mf": 2 / 3, "knn": 1 / 3, "pop": 0})
-    assert rest == audit.pair_facts()
-    assert audit.verdict[1:] == audit.sentences()
-
-
-def test_without_other_options_nothing_is_said_of_changes():
-    values = np.random.default_rng(0).normal(size=(2, 2, 50))
-    facts = _audit(values, VariedDecision("seed", "chance", ("0", "1"))).facts()
-    assert not _kinds(facts) & {audit_facts.Flips, audit_facts.LeadKept}
-    assert str(_the(audit_facts.LedCells, facts).crossed) == "seed (0, 1)"
+    assert [answer, *rest] == audit.pair_facts()
+    assert audit.sentences() == [audit.verdict[0], *audit.verdict[2:]]
 
 
 def test_a_single_universe_that_differs_is_the_only_sign():
@@ -166,23 +141,16 @@ def test_single_changes_that_a_sample_lacks_are_counted():
     grid = Grid(opened, np.array([[0, 0], [0, 1], [1, 2]]), np.arange(3), complete=False)
     values = np.random.default_rng(0).normal(size=(2, 3, 50)) + np.array([1.0, 0.0])[:, None, None]
     audit = Audit.of(grid, ["a", "b"], values.mean(axis=2), values, draws=50, resamples=5)
-    flips = _the(audit_facts.Flips, audit.facts())
+    flips = audit.pair().flips
     assert (len(flips.singles), flips.possible) == (1, 3)
-
-
-def test_with_one_question_its_share_is_said_once(noise):
-    audit = _audit(noise, CUTOFF, VariedDecision("lists", "question", ("full",)))
-    assert audit_facts.LedCells in _kinds(audit.facts())
-    assert audit_facts.SameQuestion not in _kinds(audit.facts())
 
 
 def test_one_cell_says_nothing_of_other_decisions(noise):
     facts = _audit(noise[:, :1], VariedDecision("cutoff", "equivalent", ("10",))).facts()
-    assert [type(fact) for fact in facts] == [audit_facts.LeadAtStart, audit_facts.LedCells]
+    assert [type(fact) for fact in facts] == [audit_facts.Survival, audit_facts.LeadAtStart]
 
 
 def test_cells_where_systems_are_equal_are_counted(noise):
     values = noise.copy()
     values[:, 0] = 0.5
-    fact = _the(audit_facts.LedCells, _audit(values, CUTOFF, start=1).facts())
-    assert fact.answer.share("equal").share == 0.5
+    assert _audit(values, CUTOFF, start=1).pair().answer().share("equal").share == 0.5

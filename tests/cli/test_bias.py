@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 def test_ratings_and_systems_give_a_verdict(folder, cranfield):
     options = ("-s", "random", "--groups", "3", "--nonrelevant", "10")
-    code, out, err = cranfield("bias", "--data", folder / "ratings.csv", *options)
+    code, out, err = cranfield("bias", "--data", folder / "ratings.csv", *options, "--details")
     assert code == 0, err
     assert "Ranking by popularity alone reaches" in out
     assert "U1R and UAR: the " in err

@@ -207,7 +207,7 @@ def test_grades_below_0_are_noted_and_read_as_asked_for_by_every_command(files, 
     assess = ("assess", "--scenario", "ratings", "--sizes", "1", "--samples", "2")
     for command in (("evaluate",), ("compare",)) if commands == "measuring" else (assess,):
         for option, words in readings.items():
-            code, out, err = cranfield(*command, *wanted, *option)
+            code, out, err = cranfield(*command, *wanted, *option, "--details")
             assert code == 0
             assert (out + err).count(f"1 test grade below 0, read as {words}") == 1
     code, out, err = cranfield("dialects", "--test", "qrels", "mine.csv", "-m", "AP", "--negative-grades", "unjudged")

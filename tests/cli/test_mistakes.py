@@ -359,7 +359,8 @@ def folder(tmp_path_factory):
 def test_a_plausible_mistake_is_answered_in_one_line(cranfield, folder, monkeypatch, mistake):
     monkeypatch.chdir(folder)
     there = {path.name for path in Path().iterdir()}
-    code, out, err = cranfield(*shlex.split(mistake.command))
+    told = [] if mistake.code else ["--details"]  # what was read, and how, is among the details
+    code, out, err = cranfield(*shlex.split(mistake.command), *told)
     assert code == mistake.code, out + err
     assert mistake.message in (err if code else out + err)
     if code:

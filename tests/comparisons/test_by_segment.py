@@ -79,21 +79,24 @@ def test_a_group_in_which_the_order_turns_round_is_named_with_its_test():
     segments, _ = _segments({"light": 0.2, "heavy": -0.2})
     found = cf.compare_segments(segments, significance="student")
     assert found.interactions["turns"].all()
-    said = [one for one in found.verdict if "is reversed" in one]
-    assert said[0].startswith("given, value: the order of a and b is reversed in heavy: a is ahead by 0.")
-    assert "p of the interaction <0.0001, corrected for all groups and pairs <0.0001; Welch's t" in said[0]
+    (first, second) = found.reversals.shown
+    assert {(fact.group, fact.ahead) for fact in (first, second)} == {("heavy", ("a", "b")), ("light", ("b", "a"))}
+    assert first.p_corrected < 0.0001
+    assert first.test == "Welch's t"
+    assert found.verdict[0].startswith("By given, a leads b in heavy, not elsewhere (value, p < 0.0001)")
 
 
 def test_a_change_of_places_that_chance_can_explain_is_said_to_be_one():
     segments, _ = _segments({"light": 0.006, "heavy": -0.006}, seed=3)
-    (said,) = cf.compare_segments(segments, significance="student").turned
-    assert "change places between a group and the rest, not significantly (smallest corrected p" in str(said)
+    found = cf.compare_segments(segments, significance="student").reversals
+    assert (found.shown, found.by_chance) == ((), 2)
+    assert str(found).startswith("By given, no order is shown to be reversed in a group (smallest p 0.")
 
 
 def test_where_the_order_is_the_same_everywhere_that_is_said():
     segments, _ = _segments({"light": 0.2, "heavy": 0.3})
-    (fact,) = cf.compare_segments(segments, significance="student").turned
-    assert str(fact) == "given: no two systems change places in any group."
+    found = cf.compare_segments(segments, significance="student")
+    assert found.verdict[0] == "By given, systems have the same order in both groups."
 
 
 def test_the_verdict_of_a_group_is_that_of_its_own_users():
@@ -109,7 +112,7 @@ def test_a_group_has_the_sentence_of_the_first_metric_alone():
     runs = {"a": {user: ["x", "n"] for user in range(30)}, "b": {user: ["n", "y"] for user in range(30)}}
     scores = cf.measure(runs, test, ["RR", "nDCG@2"])
     said = cf.compare_segments(scores.segments({user: f"g{user % 2}" for user in range(30)})).verdict
-    assert [("RR: " in sentence, "nDCG@2: " in sentence) for sentence in said[:2]] == [(True, False)] * 2
+    assert [("RR: " in sentence, "nDCG@2: " in sentence) for sentence in said[1:3]] == [(True, False)] * 2
 
 
 def test_that_a_system_was_trained_once_is_said_once():
@@ -141,9 +144,9 @@ def test_a_group_without_weight_is_left_out():
     runs = {"a": {key: ["x"] for key in range(1, 5)}, "b": {key: ["y"] for key in range(1, 5)}}
     segments = cf.measure(runs, test, "nDCG@1", threshold=4).segments({1: "l", 2: "l", 3: "r", 4: "r"})
     found = cf.compare_segments(segments, average="weighted(by=relevant)")
-    assert "given, r (2 users): nothing can be said" in found.verdict[1]
+    assert "given, r (2 users): nothing can be said" in found.verdict[2]
     assert len(found.interactions) == 0
-    assert [fact.sentence for fact in found.turned] == ["given: no two systems change places in any group."]
+    assert found.reversals.sentence == "By given, systems have the same order in both groups."
 
 
 def _differences(rng, kind, shape):
@@ -278,8 +281,8 @@ def test_groups_that_users_change_between_repetitions_are_tested_too():
 
 def test_too_few_users_for_a_test_of_the_order_are_said_to_be_so():
     scores = as_scores({"a": [0.1, 0.9, 0.3], "b": [0.2, 0.8, 0.1]})
-    said = cf.compare_segments(scores.segments({0: "x", 1: "y", 2: "y"})).verdict[-1]
-    assert said.endswith("two systems change places between a group and the rest, with too few users to test it.")
+    said = cf.compare_segments(scores.segments({0: "x", 1: "y", 2: "y"})).verdict[0]
+    assert said == "By given, no order is shown to be reversed in a group (too few users to test it)."
 
 
 def test_the_table_and_the_verdict_of_a_group_say_how_many_users_are_compared_by_each_metric():
@@ -292,6 +295,6 @@ def test_the_table_and_the_verdict_of_a_group_say_how_many_users_are_compared_by
     found = cf.compare_segments(segments)
     assert found.frame().filter(group="g0")["n"].to_list() == [5, 3]
     assert [row[2].text for row in found.table().rows] == ["3 to 5"] * 4
-    assert found.verdict[0].startswith("given, g0 (3 to 5 users): ")
+    assert found.verdict[1].startswith("given, g0 (3 to 5 users): ")
     alone = cf.compare_segments(replace(segments, scores=segments.scores.only(["EPC@1"])))
-    assert alone.verdict[0].startswith("given, g0 (3 users): ")
+    assert alone.verdict[1].startswith("given, g0 (3 users): ")

@@ -92,7 +92,7 @@ def test_where_lower_is_better_the_lower_system_wins():
     assert (row["wins"], row["losses"]) == (plain["losses"], plain["wins"])
     assert row["superiority"] == pytest.approx(1 - plain["superiority"])
     assert row["p"] == plain["p"]
-    assert "pop" in errors.sentences()[0].split(" is better than ")[0]
+    assert errors.verdict[0].startswith("RMSE: pop beats knn by ")
     assert errors.letters()["system"].to_list() == ["pop", "knn"]
     assert errors.equivalence(10.0)["no_worse"].item()
 
@@ -112,9 +112,9 @@ def test_reduced_coverage_compares_all_pairs_over_the_users_that_every_system_se
     assert common.frame()["p"][0] == pytest.approx(compare({"a": d, "b": 0 * d}).frame()["p"].item(), abs=1e-12)
     assert "users without a list: knn 40, pop 30" in str(full)
     assert str(common.population) == "over the 240 of 300 users that all 3 systems serve"
-    assert all(str(common.population) in one for one in (common.sentences()[0], common.caption, str(common)))
+    assert all(str(common.population) in one for one in (common.verdict[0], common.caption, str(common)))
     two = compare(scores_of(np.concatenate([values, values], axis=1), covered=covered), coverage="reduced")
-    assert two.verdict[0].endswith(f" by both metrics, {common.population}.")
+    assert two.verdict[0].startswith(f"P@10, {common.population}: ")
 
 
 def test_a_note_on_undefined_values_counts_the_users_that_are_compared():
@@ -140,7 +140,7 @@ def test_the_sentence_the_averages_and_the_pairs_are_over_the_same_users():
     means = {row["system_a"]: row["mean_a"] for row in result.frame().iter_rows(named=True)}
     told = {row["system"]: row["mean"] for row in result.as_dict()["averages"]}
     assert best == result.systems[2]
-    assert f" {best} is best ({told[best]:.4f})" in result.sentences()[0]
+    assert f" {best} is best: " in result.verdict[0]
     assert all(told[system] == pytest.approx(mean) for system, mean in means.items())
     assert result.as_dict()["population"] == str(result.population)
 
@@ -173,7 +173,7 @@ def test_undefined_values_of_one_system_are_left_out_for_all_so_that_the_best_on
     worst, best, second = result.systems
     assert result.letters()["system"].to_list() == [best, second, worst]
     assert result.averages[:, 0] == pytest.approx(values[:, 0, :10].mean(axis=1))
-    assert f" {best} is best (0.79" in result.verdict[0]
+    assert f" {best} is best: " in result.verdict[0]
     assert result.frame()["n"].to_list() == [10] * 3
 
 
@@ -290,34 +290,29 @@ class TestDisplay:
     def result(self, **options) -> Comparison:
         return compare(scores_of(_world()), **options)
 
-    def test_the_sentence_names_the_best_and_whom_it_beats(self):
-        overall, first, _ = self.result().sentences()
-        assert overall == "slim, mf and knn are level at the top by both metrics."
-        assert first.startswith("P@10: slim, mf and knn are level at the top (")
-        assert "they beat pop by at least 0.0" in first
+    def test_the_sentence_names_the_leaders_and_who_is_worse(self):
+        first, others = self.result().verdict
+        assert first.startswith("P@10: slim, mf and knn lead, undecided among them")
+        assert first.endswith("; pop is worse.")
+        assert others == "slim is level at the top by both metrics."
 
     def test_two_systems_get_one_whole_sentence(self):
-        said = compare(scores_of(_world(2, 1))).sentences()[0]
-        assert said.startswith("P@10: knn (")
-        assert "is better than pop (" in said
-        assert "300 users: better for" in said
+        result = compare(scores_of(_world(2, 1)))
+        (row,) = result.frame().iter_rows(named=True)
+        assert result.verdict[0].startswith(f"P@10: knn beats pop by {100 * row['relative']:.0f} % (")
 
     def test_no_difference_is_said_as_such(self):
-        said = compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).sentences()[0]
-        assert "there is no significant difference between a (0.1500) and b (0.1500): 0.0000 [" in said
-        assert "a single test of these users shows a difference of" in said
-        said = compare({"a": [0.1, 0.2], "b": [0.3, 0.1]}).sentences()[0]
-        assert "there is no significant difference between b (0.2000) and a (0.1500): 0.0500 [" in said
-        alone = compare({"a": [0.5], "b": [0.352]}).sentences()[0]
-        assert "a (0.5000) and b (0.3520): 0.1480, +42 % (too few users for an interval) (p = 1;" in alone
-        assert alone.endswith("equal for 0 of 1 user).")
-        same = compare({"a": [0.5, 0.2], "b": [0.5, 0.2]}).sentences()
-        assert same == ["value: a (0.3500) and b (0.3500) have the same value for each of 2 users."]
+        said = compare({"a": [0.1, 0.2], "b": [0.2, 0.1]}).verdict[0]
+        assert said.startswith("value: Neither a nor b is shown to be better (")
+        assert "; these 2 users could have shown " in said
+        same = compare({"a": [0.5, 0.2], "b": [0.5, 0.2]}).verdict
+        assert same == ["value: a and b have the same value for each of 2 users."]
 
     def test_a_baseline_is_named(self):
-        overall, first, _ = self.result(baseline="pop").sentences()
-        assert overall.startswith("Better than pop, of 2 metrics: knn by 2")
-        assert "of 3 systems 3 are better than pop and none is worse; better: knn (" in first
+        first, others = self.result(baseline="pop").verdict
+        assert first.startswith("P@10: slim beats pop by ")
+        assert first.endswith("; mf and knn are better too.")
+        assert others == "nDCG@10 agrees."
 
     def test_many_pairs_are_shown_by_system_with_letters(self):
         rng = np.random.default_rng(0)
@@ -488,7 +483,7 @@ def test_a_metric_of_whole_systems_is_left_out_and_named():
     result = compare(scores)
     assert result.metrics == ("P@10",)
     assert "not compared (one value per system and none per user): coverage" in str(result)
-    with pytest.raises(SettingError, match="cannot be compared by coverage: one value per system"):
+    with pytest.raises(SettingError, match="coverage has one value per system"):
         compare(scores, metrics=["coverage"])
 
 
@@ -580,8 +575,10 @@ def test_the_caption_names_the_metrics_that_leave_users_out_although_others_coun
     assert "undefined count as 0;" in cf.compare(scores, metrics=["P@1"]).caption
 
 
-def test_a_metric_that_only_describes_lists_is_not_compared_and_named():
-    scores = scores_of(_world(2, 2), ["P@10", "RepeatShare@10"])
-    assert "not compared (neither more nor less of it is better): RepeatShare@10" in str(compare(scores))
-    with pytest.raises(SettingError, match="cannot be compared by RepeatShare@10: neither more nor less"):
-        compare(scores, metrics=["RepeatShare@10"])
+def test_neither_system_is_better_by_a_metric_that_only_describes_lists():
+    values = _world(2, 1)
+    result = compare(scores_of(np.concatenate([values, values], axis=1), metrics=["P@10", "RepeatShare@10"]))
+    assert result.frame()["significant"].to_list() == [True, True]
+    assert result.frame()["better"].to_list() == ["knn", None]
+    said = compare(scores_of(values, metrics=["RepeatShare@10"])).verdict
+    assert said == ["RepeatShare@10: knn has the highest value and pop the lowest; neither is better."]

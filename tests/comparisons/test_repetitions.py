@@ -71,7 +71,9 @@ def test_the_scores_of_repetitions_are_compared_over_users_crossed_with_them():
 def test_the_verdict_and_the_caption_say_so():
     parts = _repetitions(np.random.default_rng(1))
     result = compare(parts)
-    assert result.caption.startswith("t-test over users crossed with 4 repetitions (in place of the permutation test)")
+    assert result.caption.startswith(
+        "t-test over users crossed with 4 repetitions (in place of the paired permutation test)"
+    )
     said = result.verdict[-1]
     assert said.startswith(
         "Between 4 repetitions (new splits and seeds) the standard deviation of the average of value is one 0.0"

@@ -127,7 +127,7 @@ def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
         includes = (frame["lower"] <= 0) & (frame["upper"] >= 0)
         assert frame["significant"].to_list() == (~includes).to_list()
         assert (frame["p_corrected"] >= frame["p"]).all()
-        assert not result.remarks
+        assert not result.doubts
 
 
 def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_reaches_that_of_the_pair():

@@ -63,7 +63,10 @@ def test_the_paragraph_for_a_paper_is_latex(results):
     text = (results.path / "card.tex").read_text()
     assert "divided by 2-fold cross-validation (seed 4)" in text
     assert "near (k=5, similarity=cosine" in text
-    assert "tested by a paired permutation test, two-sided, at $\\alpha$ = 0.05, with the max-|t| correction of" in text
+    assert (
+        "tested by a paired permutation test, two-sided, at $\\alpha$ = 0.05, with the max-$|$t$|$ correction of"
+        in text
+    )
     assert r"35 users, 40 items, 757 ratings, density 54.07\%" in text
     # Every special character is escaped, in users' text and in ours.
     assert re.search(r"(?<!\\)[%#&_]", text) is None

@@ -83,16 +83,18 @@ def test_decisions_survive_their_dictionary_and_pickle(changes):
     ("changes", "phrase"),
     [
         ({"split": "random(train=0.8)", "metrics": "nDCG(gain=exp)@10"},
-         "random 80/20, full lists, nDCG@10 with exponential gain, plain mean"),
+         "a random 20 % of ratings as test, full lists, nDCG@10 with exponential gain, plain mean"),
         ({"split": "k_fold(k=5)", "lists": "condensed", "metrics": "P@5", "coverage": "reduced"},
          "5-fold cross-validation, condensed lists, P@5, plain mean, only users that every system serves"),
         ({"relevant": "one", "nonrelevant": 100, "metrics": "Recall@10", "significance": "student"},
-         "random 80/20, full lists, one relevant item per list, 100 non-relevant items drawn, Recall@10, plain mean, "
-         "tested by student"),
+         "a random 20 % of ratings as test, full lists, one relevant item per list, 100 non-relevant items drawn, "
+         "Recall@10, plain mean, tested by student"),
         ({"metrics": ("P@10", "nDCG@10"), "threshold": 4},
-         "random 80/20, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: gain = rating"),
+         "a random 20 % of ratings as test, full lists, P@10 and nDCG@10, plain mean, relevant from 4 (P); nDCG: "
+         "gain = rating"),
         ({"metrics": "nDCG@10", "threshold": 4},
-         "random 80/20, full lists, nDCG@10, plain mean, nDCG: gain = rating, no metric uses the threshold, 4"),
+         "a random 20 % of ratings as test, full lists, nDCG@10, plain mean, nDCG: gain = rating, no metric uses the "
+         "threshold, 4"),
     ],
 )  # fmt: skip
 def test_a_phrase_says_what_a_paper_would_say(changes, phrase):

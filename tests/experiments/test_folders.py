@@ -13,7 +13,7 @@ from cranfield.experiments.stages import RUNS, SCORES, SPLITS
 
 def test_a_folder_tells_what_was_run_what_is_there_and_the_verdict(tiny, tiny_folder):
     text = str(show(tiny_folder))
-    assert "popularity, random and near on tiny: random 80/20" in text
+    assert "popularity, random and near on tiny: a random 20 % of ratings as test" in text
     assert run(tiny(), tiny_folder).sentences("tiny")[0] in text
     assert "not reported: how the hyper-parameters were chosen" in text
     frame = show(tiny_folder).frame()

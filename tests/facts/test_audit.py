@@ -22,8 +22,7 @@ CROSSED = audit.CrossedOptions((CUTOFF, audit.OpenedOptions("seed", ("0", "1"), 
 P = {"either": 0.2, "median": 0.3, "net": 0.4, "largest": 0.5}
 TESTED = audit.JointTest(900, 250, {"either": 0.4}, P, None, {"either": 0.05}, {"either of universes": 0.12})
 ANSWER = audit.QuestionAnswer({"split": "random"}, 900, (SHARE, *SHARES), {}, TESTED, corrected=P)
-SAME = audit.SameQuestion("a", "leads", ANSWER)
-LED = audit.LedCells("a", "b", "leads", CROSSED, 1200, True, ANSWER)
+SURVIVES = audit.Survival("a", "b", False, 0.7, 768, (), False)
 JOINT = audit.JointDifference(ANSWER, 0.05)
 
 
@@ -31,14 +30,6 @@ def answered(**changes):
     return replace(ANSWER, **changes)
 
 
-def led(leads, trails):
-    return answered(shares=(replace(SHARE, share=leads), replace(SHARE, what="trails", share=trails)))
-
-
-SWAP, OTHER = audit.Swap("cutoff", "equivalent", "10", "5"), audit.Swap("split", "question", "random", "temporal")
-FLIP = audit.Flip((SWAP,), 3, -1, -0.02, -0.1, 0.04, True, True, False)
-KEPT = replace(FLIP, swaps=(OTHER,), lead=1, d_z=0.2, significant=False, turns_winner=False, turns_significance=True)
-FLIPS = audit.Flips(1, True, (FLIP, KEPT), 3, ())
 RULE = audit.LeadRule("a", "b", 2, (("cutoff below 10", "split temporal"), ("cutoff of 10 or more",)), 0.9, 0.7)
 NOISE = audit.SeedNoise("training_seed", "mf", 1500, 0.081)
 RETRAINED = audit.Retraining((NOISE,), 0.1, {"either": 0.001, "median": 0.2})
@@ -90,11 +81,11 @@ SAID: list[tuple[Fact, str]] = [
         audit.FirstPlaces(
             ({"system": "knn", "share": 0.33}, {"system": "mf", "share": 0.67}, {"system": "pop", "share": 0.0})
         ),
-        "Of 3 systems, mf is first in 67 % of the cells, knn is first in 33 % of the cells.",
+        "Of 3 systems, mf is first in 67 % of the set-ups, knn is first in 33 % of the set-ups.",
     ),
     (
         audit.FirstPlaces(tuple({"system": name, "share": 0.4 - k / 20} for k, name in enumerate("abcde"))),
-        "Of 5 systems, a is first in 40 % of the cells, b is first in 35 % of the cells, c is first in 30 % of the cells, d is first in 25 % of the cells, and 1 more in fewer cells; if several tie, each of them is first.",
+        "Of 5 systems, a is first in 40 % of the set-ups, b is first in 35 % of the set-ups, c is first in 30 % of the set-ups, d is first in 25 % of the set-ups, and 1 more in fewer set-ups; if several tie, each of them is first.",
     ),
     (
         audit.LeadAtStart("a", "b", False, -0.01234, -0.2, 0.00001, True),
@@ -106,128 +97,58 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (audit.LeadAtStart("a", "b", True, 0.0, 0.0, 1.0, False), "Under the starting point a and b are equal."),
     (
-        replace(LED, cells=1),
-        "There is one cell, cutoff (5, 10), over seed (0, 1): nothing can be said about other decisions.",
+        audit.ChanceShare(0.938),
+        "Of two equally good systems, one would lead in 93 % or more of these set-ups in 5 % of cases.",
+    ),
+    (audit.ChanceShare(1.0), "Of two equally good systems, one would lead in all of these set-ups in 5 % of cases."),
+    (SURVIVES, "a leads b in 70 % of 768 set-ups; no change of one or two decisions reverses it."),
+    (
+        replace(SURVIVES, share=0.3, reversing=("condensed lists",)),
+        "a leads b in only 30 % of 768 set-ups; with condensed lists b leads.",
     ),
     (
-        SAME,
-        "Of the 900 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test: median z, p = 0.3; either way, p = 0.2.",
-    ),
-    (
-        replace(SAME, answer=answered(shares=(ALWAYS, *SHARES), corrected={})),
-        "Of the 900 universes of the same question (split random), a leads in 100 % and significantly in 25 %; if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
-    ),
-    (
-        replace(SAME, answer=answered(corrected_retrained={**P, "either": 0.00001})),
-        "Of the 900 universes of the same question (split random), a leads in 60 % [50 %, 71 %] and significantly in 25 %; if they were equally good, one of them would lead in 93 % or more in 5 % of cases. Their joint test with the spread of seeds: median z, p = 0.3; either way, p <0.0001.",
-    ),
-    (replace(SAME, answer=answered(universes=1)), "The same question (split random) has no other universe."),
-    (
-        LED,
-        "Of the 1,200 cells that cross cutoff (5, 10), over seed (0, 1), a leads in 60 % [50 %, 71 %] and b in 35 %; they are equal in 5 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in 93 % or more in 5 % of cases.",
-    ),
-    (
-        replace(LED, complete=False, answer=answered(shares=(ALWAYS, *SHARES))),
-        "Of the 1,200 cells, a sample, that cross cutoff (5, 10), over seed (0, 1), a leads in 100 % and b in 35 %; they are equal in 5 % (of the 900 distinct universes, a in 58 %); if they were equally good, one of them would lead in all of them in 5 % of cases or more.",
-    ),
-    (
-        replace(LED, answer=answered(shares=(ALWAYS, replace(ALWAYS, what="equal")))),
-        "In all 1,200 cells that cross cutoff (5, 10), over seed (0, 1), they are equal.",
+        replace(SURVIVES, reversing=("P@5", "condensed lists")),
+        "a leads b in 70 % of 768 set-ups; with P@5 or condensed lists b leads.",
     ),
     (
         replace(
-            LED,
-            what="trails",
-            answer=answered(
-                shares=(
-                    *led(0.3, 0.7).shares,
-                    replace(SHARE, what="equal", share=0.0),
-                    replace(SHARE, what="trails", over="universes"),
-                )
-            ),
+            SURVIVES, reversing=("the newest 20 % of ratings as test", "condensed lists", "cutoff 5", "threshold 3")
         ),
-        "Of the 1,200 cells that cross cutoff (5, 10), over seed (0, 1), a leads in 70 % [50 %, 71 %] and b in 30 % (of the 900 distinct universes, a in 60 %); if they were equally good, one of them would lead in 93 % or more in 5 % of cases.",
+        "a leads b in 70 % of 768 set-ups; changing any one of 4 decisions reverses it.",
     ),
-    (
-        JOINT,
-        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Together the universes do not show that the systems differ.",
-    ),
+    (replace(SURVIVES, by_two=True), "a leads b in 70 % of 768 set-ups; only two changes together reverse it."),
+    (replace(SURVIVES, equal=True), "a and b are equal as set up; a leads in 70 % of 768 set-ups."),
+    (replace(SURVIVES, setups=1), "There is one set-up, so nothing can be said about other decisions."),
+    (JOINT, "All set-ups together do not show that they differ (joint test, p = 0.2)."),
     (
         replace(JOINT, answer=answered(corrected={**P, "either": 0.001})),
-        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.001), yet neither leads overall (median z, p = 0.3; net share, p = 0.4): the decisions change the winner.",
+        "Somewhere they differ, but neither leads overall: decisions change the winner (joint test, p = 0.001).",
     ),
     (
         replace(JOINT, answer=answered(corrected_retrained={**P, "either": 0.001, "median": 0.002})),
-        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test with the spread of seeds, p = 0.001; median z, p = 0.002). That they differ somewhere does not say who leads.",
+        "All set-ups together show that they differ (joint test with the spread of seeds, p = 0.001; median, p = 0.002).",
     ),
     (
         replace(JOINT, answer=answered(corrected={**P, "median": 0.002})),
-        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). The median of all z does show that they differ (p = 0.002).",
+        "All set-ups together show that they differ by the median (joint test, p = 0.002).",
     ),
     (
         replace(JOINT, answer=answered(corrected={**P, "largest": 0.002})),
-        "In 40 % of the universes one is significantly better, one way or the other (without any difference 5 % on average, and 12 % or more in 5 % of cases; joint test, p = 0.2). Only the largest of all differences shows that they differ (max |z|, p = 0.002).",
+        "Only the largest difference shows that they differ (joint test, p = 0.002).",
     ),
-    (
-        audit.NotAProbability(),
-        "A share of universes is not a probability: it is a property of the options that were opened, and other options give another share.",
-    ),
-    (
-        audit.LeadByQuestion(("a", "b"), (led(0.8, 0.1), led(0.2, 0.6), led(0.0, 1.0), led(0.5, 0.5))),
-        "Question by question: a leads more often with split random (80 %); b leads more often with split random (60 %) and split random (100 %); neither with split random (50 %).",
-    ),
-    (
-        audit.LeadByQuestion(("a", "b"), (led(0.8, 0.1),) * 6),
-        "Question by question: a leads more often with split random (80 %), split random (80 %), split random (80 %), split random (80 %) and 2 more.",
-    ),
-    (SWAP, "cutoff 5 instead of 10"),
-    (FLIP, "cutoff 5 instead of 10 (p = 0.04)"),
-    (
-        replace(FLIP, swaps=(SWAP, OTHER)),
-        "cutoff 5 instead of 10 with split temporal instead of random (another question, p = 0.04)",
-    ),
-    (
-        FLIPS,
-        "One decision is enough to change the winner. Of the 2 single changes here (of 3 possible ones) these do: cutoff 5 instead of 10 (p = 0.04).",
-    ),
-    (
-        replace(FLIPS, singles=(FLIP,), possible=1),
-        "One decision is enough to change the winner: cutoff 5 instead of 10 (p = 0.04).",
-    ),
-    (
-        replace(FLIPS, singles=(KEPT,), possible=1),
-        "The single change does not change the winner, nor do two decisions together.",
-    ),
-    (
-        replace(FLIPS, singles=(KEPT, KEPT), possible=2, pairs=(replace(FLIP, swaps=(SWAP, OTHER)),)),
-        "None of the 2 single changes changes the winner; two decisions together do: cutoff 5 instead of 10 with split temporal instead of random (another question, p = 0.04).",
-    ),
-    (
-        audit.LeadKept("a", FLIPS),
-        "Under 1 of the 2 single changes a still leads, significantly in 0; 1 loses significance: split temporal instead of random (another question, p = 0.04).",
-    ),
-    (
-        audit.LeadKept("a", replace(FLIPS, singles=(replace(KEPT, significant=True, turns_significance=False),))),
-        "Under the single change a still leads, always significantly.",
-    ),
-    (
-        audit.LeadKept("a", replace(FLIPS, significant=False, singles=(KEPT, KEPT))),
-        "Under all of the 2 single changes a still leads, significantly in 0; 2 gain significance: split temporal instead of random (another question, p = 0.04) and split temporal instead of random (another question, p = 0.04).",
-    ),
-    (audit.LeadKept("a", replace(FLIPS, singles=(FLIP,))), "a does not keep the lead under any single change."),
     (
         audit.LargestInfluences((INFLUENCE, {**INFLUENCE, "decision": "split", "shapley": 0.7})),
-        "Largest shares of the variance of the effect size over the cells: split (70 % [50 %, 70 %]) and cutoff (60 % [50 %, 70 %]).",
+        "Largest shares of the variance of the effect size over the set-ups: split (70 % [50 %, 70 %]) and cutoff (60 % [50 %, 70 %]).",
     ),
     (
         audit.LargestInfluences(
             ({**INFLUENCE, "method": "least squares"}, {**INFLUENCE, "kind": "chance", "shapley": 0.1})
         ),
-        "Largest shares of the variance of the effect size over the cells: cutoff (60 % [50 %, 70 %]); chance has 10 %; 5 % is not explained.",
+        "Largest shares of the variance of the effect size over the set-ups: cutoff (60 % [50 %, 70 %]); chance has 10 %; 5 % is not explained.",
     ),
     (
         RULE,
-        "b leads if: cutoff below 10 and split temporal; or cutoff of 10 or more; otherwise a. This is right for 90 % of the cells, and always naming the same one is right for 70 %.",
+        "b leads if: cutoff below 10 and split temporal; or cutoff of 10 or more; otherwise a. This is right for 90 % of the set-ups, and always naming the same one is right for 70 %.",
     ),
     (
         replace(RULE, paths=()),
@@ -249,7 +170,7 @@ SAID: list[tuple[Fact, str]] = [
     (audit.PairedTest("student", "none"), "student"),
     (
         audit.SignificantByTest((STUDENT, SIGN)),
-        "One is significantly better in this share of the cells, test by test: student in 30 % and sign with holm in 30 %.",
+        "One is significantly better in this share of the set-ups, test by test: student in 30 % and sign with holm in 30 %.",
     ),
     (
         audit.StartByTest((STUDENT, SIGN)),
@@ -262,17 +183,17 @@ SAID: list[tuple[Fact, str]] = [
     (audit.StartByTest((STUDENT,)), "Under the starting point the difference is significant by student (p = 0.03)."),
     (
         audit.TrueLead("P@10 on all true preferences", TRUE),
-        "In truth (P@10 on all true preferences) b (0.4) is better than a (0.3). Most cells agree: b leads in 70 % [60 %, 80 %] of them, significantly in 50 %, and a leads significantly in under 1 %.",
+        "In truth (P@10 on all true preferences) b (0.4) is better than a (0.3). Most set-ups agree: b leads in 70 % [60 %, 80 %] of them, significantly in 50 %, and a leads significantly in under 1 %.",
     ),
     (
         audit.TrueLead("the given values", {**TRUE, "truly_better": "a", "right": 0.3, "lower": None}),
-        "In truth (the given values) a (0.3) is better than b (0.4). Most cells do not agree: a leads in 30 % of them, significantly in 50 %, and b leads significantly in under 1 %.",
+        "In truth (the given values) a (0.3) is better than b (0.4). Most set-ups do not agree: a leads in 30 % of them, significantly in 50 %, and b leads significantly in under 1 %.",
     ),
     (
         audit.TrueOrderReached(
             {**TAU, "decision": None}, TAU, {**TAU, "option": "10", "tau": 0.5, "lower": 0.4, "upper": 0.6}
         ),
-        "The measured order of all systems agrees with the true one by a mean tau of 0.80 over all cells. The decision that matters most for it is cutoff: the mean tau is 0.80 with 5 and 0.50 [0.40, 0.60] with 10.",
+        "The measured order of all systems agrees with the true one by a mean tau of 0.80 over all set-ups. The decision that matters most for it is cutoff: the mean tau is 0.80 with 5 and 0.50 [0.40, 0.60] with 10.",
     ),
     (
         audit.AdviceByDesign(ADVISED),
@@ -292,11 +213,11 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         audit.SampledCells(5000, 0.034),
-        "The 5,000 cells are a balanced sample of all combinations; the counts of pairs of options differ from equal counts by 3.4 % on average.",
+        "The 5,000 set-ups are a balanced sample of all combinations; the counts of pairs of options differ from equal counts by 3.4 % on average.",
     ),
     (
         audit.NotSumsOverUsers(12, ("average median",)),
-        "12 universes (average median) have an average that is not a sum over users: they are left out of the joint test, of chance and of intervals.",
+        "12 set-ups (average median) have an average that is not a sum over users: they are left out of the joint test, of chance and of intervals.",
     ),
     (
         audit.LeftOutCombinations({"too short": 2, "nobody is served": 1}),

@@ -12,7 +12,10 @@ from cranfield.facts import Fact, demo, experiment
 MISSING = experiment.Point("D", "a statistical test", None, "compare at least two systems")
 SAID: list[tuple[Fact, str]] = [
     (experiment.UntestedAverage("P@10", "pop", 0.12345), "P@10: pop has 0.1235"),
-    (experiment.UntestedAverage("P@10", "pop", 0.2, is_best=True), "P@10: pop has the best average (0.2000)."),
+    (
+        experiment.UntestedAverage("P@10", "pop", 0.2, "best"),
+        "P@10: pop has the best average (0.2000); nothing was tested.",
+    ),
     (
         experiment.UntestedAverage("P@10", "pop", None),
         "P@10: nothing can be said, since it is undefined for every user.",
@@ -31,10 +34,6 @@ SAID: list[tuple[Fact, str]] = [
     (
         experiment.Inconclusive("equal averages"),
         "All systems have the same averages, by every metric: these data do not tell them apart.",
-    ),
-    (
-        experiment.Inconclusive("no significant pair"),
-        "No pair of systems differs significantly, by any metric.",
     ),
     (
         experiment.Inconclusive("one group"),
@@ -153,6 +152,13 @@ SAID: list[tuple[Fact, str]] = [
     (
         demo.PublishedWinner("P@10", "held-out ratings", "pop", 0.125),
         "The table everyone publishes (P@10 on held-out ratings) puts pop first. In truth, users like 12.5 % of what it recommends.",
+    ),
+    (
+        demo.DemoAnswer(
+            demo.PublishedWinner("P@10", "held-out ratings", "pop", 0.125),
+            demo.TrulyBest("ease", 0.4, 3, 8, "knn", 0.3),
+        ),
+        "The published table puts pop first; users truly like 12.5 % of its items, and 40.0 % of those of ease.",
     ),
     (
         demo.TrulyBest("ease", 0.4, 3, 8, "knn", 0.3),

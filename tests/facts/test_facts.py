@@ -57,19 +57,27 @@ CLAIM = gate.Claim(
 )
 CONTEST = unjudged.ContestState("P@10", "a", "b", "b", 12, -0.01, -0.1, 0.2, 0.83, settled=False, level=False)
 TIPPING = unjudged.TippingPoint("P@10", "a", "b", 0.02, 0.25, 0.0, 100, 80, 20, 0.0)
+REVERSED = segment.ReversedOrder("age", "old", "P@10", ("a", "b"), ("b", "a"), -0.02, 0.01, 0.001, 0.004, "student")
 WINDOWS = segment.WindowLeads("P@10", ("2020-01-01", "2020-02-01"), "a", ("a", "b"), "b", 1, 1, None)
 
 SAID: list[tuple[Fact, str]] = [
     (COMMON, "over the 240 of 300 users that all 3 systems serve"),
-    (
-        BETTER,
-        "P@10: ease (0.3000) is better than pop (0.2000) by 0.1000 [0.0500, 0.1500], 50 % [25, 75] (p = 0.001; 300 users: better for 150, equal for 90, worse for 60).",
-    ),
+    (BETTER, "P@10: ease beats pop by 50 % (25 to 75 %, p = 0.001)."),
     (
         replace(BETTER, rows=(LEVEL,), population=COMMON),
-        "P@10, over the 240 of 300 users that all 3 systems serve: there is no significant difference between ease (0.3000) and pop (0.2000): 0.1000 [0.0500, 0.1500], 50 % [25, 75] (p = 0.4; better for 150, worse for 60, equal for 90 of 300 users; a single test of these users shows a difference of 0.0700 (35 %) with power 0.8).",
+        "P@10, over the 240 of 300 users that all 3 systems serve: Neither ease nor pop is shown to be better (25 to 75 %, p = 0.4); these 300 users could have shown 35 %.",
     ),
-    (comparison.Overall((BETTER, replace(BETTER, metric="RR"))), "ease is best by both metrics."),
+    (comparison.OtherMetrics(BETTER, (replace(BETTER, metric="RR"),)), "ease is first by both metrics."),
+    (
+        comparison.ResultsParagraph(BETTER, "permutation", "max_t", 0.05, 1),
+        "By P@10, averaged over 300 users, ease reaches 0.3000. pop (0.2000, -33 %, -43 to -20 %, p = 0.001) is significantly worse. Differences are tested by a paired permutation test, two-sided, at α = 0.05, with the max-|t| correction of Westfall and Young; the 95 % intervals hold for all comparisons at once.",
+    ),
+    (comparison.PairsThatDiffer("P@10", 2, 3), "2 of 3 pairs differ significantly by P@10."),
+    (comparison.PairsThatDiffer("P@10", 0, 3), "No pair of systems differs significantly by P@10."),
+    (
+        comparison.WinsByUser("P@10", ("a", "b"), 1200, 30, 40),
+        "By P@10, a is better than b for 1,200 users, worse for 40 and equal for 30.",
+    ),
     (
         comparison.Unmeasured(("P@10", "RR"), undefined_for=("mf",)),
         "P@10 and RR: nothing can be said, since it is undefined for every user of mf.",
@@ -79,12 +87,12 @@ SAID: list[tuple[Fact, str]] = [
         "This is about plain means, which the test compares: there is no paired test of the median that tables show.",
     ),
     (
-        comparison.Served({"a": 75, "b": 100}, lists=100, users=100, alike=False, common=COMMON, among_them=TRAINED),
-        f"a serves 75 % of the users, and a user without a list counts as an empty list; among the 240 of 300 users that all 3 systems serve: {TRAINED}",
+        comparison.Served({"a": 75, "b": 100}, lists=100, users=100, alike=False, common=COMMON, among_them=BETTER),
+        f"a serves 75 % of the users; a user without a list counts as an empty list. Among the 240 of 300 users that all 3 systems serve: {BETTER}",
     ),
     (
-        comparison.AmongServed(COMMON, TRAINED),
-        f"Among the 240 of 300 users that all 3 systems serve: {TRAINED}",
+        comparison.Served({"a": 75, "b": 75}, lists=100, users=100, alike=True, common=COMMON),
+        "Both systems serve the same 75 % of the users; a user without a list counts as an empty list. Among the 240 of 300 users that all 3 systems serve, the answer is the same.",
     ),
     (
         TRAINED,
@@ -153,20 +161,18 @@ SAID: list[tuple[Fact, str]] = [
         "2 of 4 test ratings have items without a group in items.csv: they are in the group unknown",
     ),
     (segment.RatingsOfGroup(), "lists are measured as if the test set held only the ratings of the group"),
-    (segment.InGroup("age", "old", "1", (TRAINED,)), f"age, old (1 user): {TRAINED}"),
+    (segment.InGroup("age", "old", "1", TRAINED), f"age, old (1 user): {TRAINED}"),
     (
         segment.InGroup("age", "old", "12", None),
         "age, old (12 users): nothing can be said, since nothing is measured there.",
     ),
+    (REVERSED, "b leads a in old, not elsewhere (P@10, p = 0.004)"),
     (
-        segment.ReversedOrder("age", "old", "P@10", ("a", "b"), ("b", "a"), -0.02, 0.01, 0.001, 0.004, "student"),
-        "age, P@10: the order of a and b is reversed in old: b is ahead by 0.0200 there, and a by 0.0100 elsewhere (p of the interaction 0.001, corrected for all groups and pairs 0.004; student).",
+        segment.Reversals("age", 3, (REVERSED, REVERSED), 2, 0.3),
+        "By age, b leads a in old, not elsewhere (P@10, p = 0.004); 1 more order is reversed.",
     ),
-    (segment.OtherReversals("age", 0, significant=False), "age: no two systems change places in any group."),
-    (
-        segment.OtherReversals("age", 2, significant=False, smallest_p=0.3),
-        "age: in 2 cases two systems change places between a group and the rest, not significantly (smallest corrected p of an interaction: 0.3).",
-    ),
+    (segment.Reversals("age", 2, (), 0), "By age, systems have the same order in both groups."),
+    (segment.Reversals("age", 3, (), 2, 0.3), "By age, no order is shown to be reversed in a group (smallest p 0.3)."),
     (
         WINDOWS,
         "P@10: the latest window disagrees: a leads over all windows and in 1 of 2, but b leads from 2020-02-01 on. The test over users applies to these windows only; for other times, a is ahead of b in 1 of 2 windows and behind in 1 (no p-value with fewer than 6 windows).",
@@ -192,6 +198,14 @@ def test_a_fact_comes_back_from_json(fact):
     again = Fact.read(json.loads(json.dumps(fact.as_dict())))
     assert type(again) is type(fact)
     assert again.sentence == fact.sentence
+
+
+def test_what_matters_most_is_said_in_a_few_words():
+    served = comparison.Served({"a": 75, "b": 90}, lists=100, users=100, alike=False, common=COMMON)
+    assert served.brief == "10 to 25 % of users get no list"
+    assert replace(served, among_them=BETTER).brief.endswith("; without them the answer is another one")
+    assert TRAINED.brief == "mf and bpr were trained once"
+    assert BETTER.brief == BETTER.sentence
 
 
 def test_every_fact_has_a_sentence_here_and_no_field_that_is_one():

@@ -44,7 +44,7 @@ def test_the_table_the_frame_and_the_verdict_name_them():
         "(50.0%), counted separately from unjudged ones"
     )
     assert sentence in sentences(scores.notes)
-    assert any(sentence in said for said in cf.compare(scores).sentences())
+    assert any(sentence in said for said in cf.compare(scores).verdict)
 
 
 @pytest.mark.parametrize("engine", ["memory", "ranges"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import itertools
 import json
 import re
@@ -56,9 +57,9 @@ def numbers(text, kind):
     return np.frombuffer(base64.b64decode(text), dtype=kind)
 
 
-def visible(html):
+def visible(made):
     """Return the markup of a page without scripts and their data."""
-    return re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    return re.sub(r"<script.*?</script>", "", made, flags=re.DOTALL)
 
 
 def test_names_of_systems_and_options_are_escaped(page, audit):
@@ -69,8 +70,8 @@ def test_names_of_systems_and_options_are_escaped(page, audit):
 
 
 def test_the_verdict_on_the_winner_and_the_runner_up_comes_first(page, audit):
-    first = re.search(r'id="audit-large"[^>]*><p>(.*?)</p>', page)[1]
-    assert first.startswith("Under the starting point ")
+    first = re.search(r'<p class="answer" id="audit-large"[^>]*>(.*?)</p>', page)[1]
+    assert html.unescape(first) == audit.pair_facts()[0].sentence
     assert page.index('id="audit-large"') < page.index('id="audit-root"')
     assert data_of(page)["systems"] == list(audit.systems_at_start)
     assert data_of(page)["pairs"][0]["systems"] == [0, 1]
@@ -79,7 +80,7 @@ def test_the_verdict_on_the_winner_and_the_runner_up_comes_first(page, audit):
 def test_the_page_says_what_each_answer_means_and_does_not(page):
     text = visible(page)
     for words in (
-        "A share of universes is not a probability",
+        "A share of set-ups is not a probability",
         "one of two equally good systems",
         "not who leads",
         "noise floor",
@@ -133,22 +134,22 @@ def test_a_page_of_many_systems_has_the_best_and_says_so(audit, monkeypatch, und
 
 def test_a_long_table_says_how_many_rows_it_has(audit, monkeypatch, undrawn):
     monkeypatch.setattr(sections.audit, "MOST_ROWS", 1)
-    assert "The first 1 of 3 rows." in audit_section(audit).html
+    assert "The first 1 of 3 rows." in audit_section(audit).more
 
 
 def test_one_cell_has_a_page_with_all_figures():
-    html = audit_page(audit_of(Grid.product([VariedDecision("cutoff", "equivalent", ("10",))]), ("a", "b")))
-    assert "There is one cell, cutoff (10): nothing can be said about other decisions." in html
-    assert "2 systems under 1 combination of the options of one decision" in html
-    assert html.count('role="img"') == 4
+    made = audit_page(audit_of(Grid.product([VariedDecision("cutoff", "equivalent", ("10",))]), ("a", "b")))
+    assert "There is one set-up, so nothing can be said about other decisions." in made
+    assert "2 systems · 1 set-up · varied: cutoff" in made
+    assert made.count('role="img"') == 4
 
 
 def test_systems_that_are_always_equal_have_a_page(undrawn):
     grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     values = np.ones((2, 2, 9))
-    html = audit_page(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
-    assert "they are equal." in html
-    assert "under the starting point they are equal" in html
+    made = audit_page(Audit.of(grid, ("a", "b"), values.mean(axis=2), values, draws=250, resamples=5))
+    assert "a and b are equal as set up; a leads in 0 % of 2 set-ups." in made
+    assert "under the starting point they are equal" in made
 
 
 def test_equal_shares_name_no_leader(undrawn):
@@ -167,8 +168,9 @@ def test_combinations_that_failed_are_shown_with_their_reason(undrawn):
     ]
     cells = np.array([[0, 0], [0, 1], [1, 0]])
     grid = Grid(tuple(opened), cells, np.arange(3), invalid=(((1, 1), "nothing is <relevant>"),))
-    html = audit_page(audit_of(grid, ("a", "b")))
-    row = re.search(r"<tr><th[^>]*>nothing is &lt;relevant&gt;</th>(.*?)</tr>", html)[1]
+    row = re.search(r"<tr><th[^>]*>nothing is &lt;relevant&gt;</th>(.*?)</tr>", audit_page(audit_of(grid, ("a", "b"))))[
+        1
+    ]
     assert ">1<" in row
     assert "cutoff 10, lists condensed" in row
 
@@ -177,7 +179,7 @@ def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, u
     values = np.random.default_rng(0).normal(size=(2, 2, 30))
     grid = Grid.product([VariedDecision("cutoff", "equivalent", ("5", "10"))])
     plain = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5)
-    assert "audit-truth" not in audit_section(plain).html
+    assert "audit-truth" not in audit_section(plain).more
     true = dict.fromkeys(evil[:1], 0.3) | dict.fromkeys(evil[1:2], 0.2)
     known = Audit.of(grid, evil[:2], values.mean(axis=2), values, draws=250, resamples=5, truth=true)
     advised = ("AP@10", "P@10")
@@ -187,10 +189,10 @@ def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, u
         for metric in advised
     ]  # fmt: skip
     section = audit_section(replace(known, advised=tuple(rows)))
-    assert 'id="audit-truth"' in section.html
-    assert 'id="audit-advice"' in section.html
-    assert section.html.count("The advice on metrics is not the same") == 1
-    assert section.html.count("Under the starting point ") == 1
+    assert 'id="audit-truth"' in section.more
+    assert 'id="audit-advice"' in section.more
+    assert section.more.count("The advice on metrics is not the same") == 1
+    assert section.more.count("Under the starting point ") == 1
     assert {"audit-truth", "audit-advice"} <= set(section.tables)
 
 

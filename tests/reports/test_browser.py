@@ -9,6 +9,7 @@ import itertools
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -16,6 +17,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.audits import Audit, Grid, VariedDecision
+from cranfield.comparisons.samples import as_scores
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
 from cranfield.reports.sections.explorer import explore
@@ -92,6 +94,9 @@ class Tab:
         self.page.goto(self.file)
         return self.page
 
+    def unfold(self):
+        self.page.evaluate("for (const fold of document.querySelectorAll('main details')) fold.open = true")
+
 
 @pytest.fixture(scope="module")
 def tab(browser):
@@ -103,9 +108,12 @@ def open_page(browser, path, tab):
     """Return a function that opens the page and fails the test if it complains or asks for anything."""
     tabs = []
 
-    def open_it(file=path, viewport=WINDOW, color_scheme="light", **options):
+    def open_it(file=path, viewport=WINDOW, color_scheme="light", *, unfolded=True, **options):
         tabs.append(Tab(browser, **options) if tabs or options else tab)
-        return tabs[-1].open(file, viewport, color_scheme)
+        page = tabs[-1].open(file, viewport, color_scheme)
+        if unfolded:
+            tabs[-1].unfold()
+        return page
 
     tab.faults.clear()
     yield open_it
@@ -123,6 +131,57 @@ def test_the_page_opens_from_disk_without_complaint_or_request(open_page):
     assert page.locator("h1").inner_text() == "Which system is better?"
     assert page.locator("#leaderboard tbody tr").count() == len(SYSTEMS)
     assert "<script>alert(1)</script>" in page.locator("#leaderboard tbody").inner_text()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+@pytest.mark.parametrize("baseline", [None, SYSTEMS[1]])
+def test_the_sentence_and_the_whole_figure_are_on_the_first_screen(open_page, tmp_path, viewport, baseline):
+    rng = np.random.default_rng(0)
+    users = rng.beta(1, 3, 300)
+    names = [*SYSTEMS, "a system with a very long name, as experiments have them (ours)", *"efgh"]
+    values = {name: np.clip(users + 0.01 * k + rng.normal(0, 0.1, 300), 0, 1) for k, name in enumerate(names)}
+    scores = replace(as_scores(values), trained_once=tuple(names[:3]))
+    title = "Time-decayed item neighbours on MovieLens 100K, with a title that takes two lines on a phone"
+    file = tmp_path / "first.html"
+    file.write_text(report(scores, cf.compare(scores, baseline=baseline), title=title), encoding="utf-8")
+    page = open_page(file, viewport=viewport, unfolded=False)
+    page.wait_for_timeout(300)
+    for part in ("p.answer", "#answer figure .drawing"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= viewport["height"], part
+        assert box["x"] + box["width"] <= viewport["width"] + 1, part
+    before = page.evaluate("""() => {
+        const range = document.createRange();
+        range.setStartBefore(document.body);
+        range.setEndBefore(document.querySelector("figure"));
+        const part = range.cloneContents();
+        for (const hidden of part.querySelectorAll("style, script, .skip, .menu nav, h2")) hidden.remove();
+        return part.textContent;
+    }""")
+    assert len(before.split()) <= 60, before
+
+
+def test_folds_are_closed_on_the_screen_and_open_on_paper(open_page):
+    page = open_page(unfolded=False)
+    closed = page.locator("main details:not([open])").count()
+    assert closed == page.locator("main details").count() > 5
+    assert not page.locator("#card dl").first.is_visible()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("main details:not([open])").count() == closed
+
+
+def test_the_menu_leads_to_every_section_and_closes(open_page):
+    page = open_page(unfolded=False)
+    assert not page.get_by_role("link", name="How was it made?").is_visible()
+    page.get_by_text("Sections", exact=True).click()
+    names = page.locator(".menu a").all_inner_texts()
+    assert names == page.locator("main > section > h2").all_inner_texts()[1:]
+    page.get_by_role("link", name="How was it made?").click()
+    assert page.url.endswith("#card")
+    assert not page.locator(".menu nav").is_visible()
 
 
 def test_the_policy_stops_a_script_that_slipped_in(browser, path, tmp_path):
@@ -149,9 +208,9 @@ def test_headings_sort_the_table_and_say_so(open_page, measured):
 
 def test_a_metric_can_be_hidden(open_page):
     page = open_page()
-    cell = page.locator("#leaderboard td[data-group='RR@10']").first
+    cell = page.locator("#leaderboard td[data-group='nDCG@5']").first
     assert cell.is_visible()
-    page.locator("#leaderboard").get_by_role("checkbox", name="RR@10").uncheck()
+    page.locator("#leaderboard").get_by_role("checkbox", name="nDCG@5").uncheck()
     assert not cell.is_visible()
     assert page.locator("#full-and-condensed td[data-group='P@10']").first.is_visible()
 
@@ -273,7 +332,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
 def test_every_figure_can_be_downloaded_as_it_is_drawn_also_after_it_was_pointed_at(open_page, tmp_path):
     page = open_page(color_scheme="dark")
     buttons = page.locator("button[data-save-figure]")
-    assert buttons.count() == page.locator("figure").count() == 8
+    assert buttons.count() == page.locator("figure").count() == 10
     page.locator("figure .drawing").first.hover()
     page.locator("figure .awake").first.wait_for()
     for k in range(buttons.count()):
@@ -299,7 +358,7 @@ def test_what_the_explorer_shows_can_be_downloaded(open_page, measured, tmp_path
 
 def test_a_figure_that_is_pointed_at_tells_its_numbers(open_page, measured):
     page = open_page(color_scheme="dark")
-    figure = page.locator("figure").first
+    figure = page.locator("#leaderboard figure")
     height = figure.bounding_box()["height"]
     figure.locator(".drawing").hover()
     figure.locator(".awake").wait_for()
@@ -322,7 +381,7 @@ def test_figures_are_set_in_the_font_they_were_measured_with(open_page):
     ]
     # The title of a legend ends before its first swatch, whatever fonts are installed.
     title, swatch = (
-        page.locator(f"#figure-pairs-wins .mark-{part} >> nth=0").bounding_box()
+        page.locator(f"#figure-users-wins .mark-{part} >> nth=0").bounding_box()
         for part in ("text.role-legend-title", "symbol.role-legend-symbol")
     )
     assert title["x"] + title["width"] <= swatch["x"]
@@ -549,8 +608,9 @@ def test_another_pair_of_systems_changes_all_that_is_said_of_it(open_page, audit
         page.locator("#audit-first").select_option(str(first))
         page.locator("#audit-second").select_option(str(second))
         names = order[first], order[second]
-        assert page.locator("#audit-large p").all_inner_texts() == audit.sentences(*names)[:2]
-        assert page.locator("#audit-rest p").all_inner_texts() == audit.sentences(*names)[2:]
+        answer, *rest = audit.sentences(*names)
+        assert page.locator("#audit-large").inner_text() == answer
+        assert page.locator("#audit-rest li").all_inner_texts() == rest
         cells = audit.frame().filter(pl.col("system_a").is_in(names) & pl.col("system_b").is_in(names))
         said = page.locator(".audit .said-live").inner_text()
         assert _share(cells, names[0]) in said
@@ -562,7 +622,7 @@ def test_the_same_system_twice_swaps_the_pair(open_page, audit, audit_path):
     page = open_page(audit_path)
     page.locator("#audit-first").select_option("1")
     assert page.locator("#audit-second").input_value() == "0"
-    assert page.locator("#audit-large p").all_inner_texts() == audit.sentences()[:2]
+    assert page.locator("#audit-large").inner_text() == audit.sentences()[0]
 
 
 def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_page, audit, audit_path, tmp_path):
@@ -571,15 +631,15 @@ def test_options_that_are_left_out_are_left_out_of_the_share_and_the_curve(open_
     cells = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
     page.locator("tr[data-option='random(train=0.2)'] input").uncheck()
     said = page.locator(".audit .said-live").inner_text()
-    assert "Of the 10 cells that you left in (of 20)" in said
+    assert "Of the 10 set-ups that you left in (of 20)" in said
     assert _share(cells.filter(split="random(train=0.8)"), first) in said
     assert page.locator(".curve svg").get_attribute("aria-valuemax") == "10"
     assert page.locator("tr[data-option='random(train=0.2)'] td.number").first.inner_text() == "–"
     ET.parse(download(page, page.get_by_role("button", name="audit-curve.svg"), tmp_path))
     page.locator("tr[data-option='random(train=0.8)'] input").uncheck()
-    assert page.locator(".audit .said-live").inner_text().startswith("No cell is left")
+    assert page.locator(".audit .said-live").inner_text().startswith("No set-up is left")
     page.get_by_role("button", name="All options").click()
-    assert "Of the 20 cells, " in page.locator(".audit .said-live").inner_text()
+    assert "Of the 20 set-ups, " in page.locator(".audit .said-live").inner_text()
 
 
 def test_a_cell_tells_its_decisions_and_numbers_by_pointer_and_keyboard(open_page, audit, audit_path, tmp_path):
@@ -590,18 +650,18 @@ def test_a_cell_tells_its_decisions_and_numbers_by_pointer_and_keyboard(open_pag
     curve.focus()
     page.keyboard.press("Home")
     lowest = page.locator(".audit .cell").inner_text()
-    assert "Cell 1 of 20 by d_z" in lowest
-    assert "random 80/20" in lowest
+    assert "Set-up 1 of 20 by d_z" in lowest
+    assert "a random 20 % of ratings as test" in lowest
     assert "instead of random(train=0.2)" in lowest
     back = pl.read_csv(download(page, page.get_by_role("button", name="audit-cells.csv"), tmp_path))
     row = back.sort("d_z").row(0, named=True)
     assert f"{first} {row['average_a']:.4f}, {second} {row['average_b']:.4f}" in lowest
     curve.focus()
     page.keyboard.press("ArrowRight")
-    assert "Cell 2 of 20" in page.locator(".audit .cell").inner_text()
+    assert "Set-up 2 of 20" in page.locator(".audit .cell").inner_text()
     box = curve.bounding_box()
     curve.click(position={"x": box["width"] - 12, "y": 60})
-    assert "Cell 20 of 20" in page.locator(".audit .cell").inner_text()
+    assert "Set-up 20 of 20" in page.locator(".audit .cell").inner_text()
     frame = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
     assert back["p"].to_list() == pytest.approx(frame[back["cell"].to_list()]["p"].to_list(), rel=1e-5)
 
@@ -619,8 +679,8 @@ def test_an_audit_fits_a_phone_in_the_dark(open_page, audit_path):
 
 
 def test_an_audit_can_be_read_without_a_script(open_page, audit, audit_path):
-    page = open_page(audit_path, java_script_enabled=False)
-    assert page.locator("#audit-large p").first.inner_text() == audit.sentences()[0]
+    page = open_page(audit_path, java_script_enabled=False, unfolded=False)
+    assert page.locator("#audit-large").inner_text() == audit.sentences()[0]
     assert page.locator("noscript figure svg").count() == 3
     assert page.locator("noscript figure svg").first.is_visible()
     assert page.locator("[data-table='shares'] tbody tr").count() == 3

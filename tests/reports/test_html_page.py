@@ -155,8 +155,8 @@ def test_sections_are_named_once_and_the_page_says_what_was_compared(made):
     ids = [a["id"] for _, a in reader.elements if "id" in a]
     assert len(ids) == len(set(ids))
     sections = [a["id"] for tag, a in reader.elements if tag == "section"]
-    assert sections == ["verdict", "leaderboard", "pairs", "users", "trust", "explorer", "card"]
-    assert "4 systems on 40 users by 3 metrics" in made
+    assert sections == ["answer", "leaderboard", "pairs", "users", "trust", "explorer", "card"]
+    assert "<p class=lead>40 users · 4 systems · P@5</p>" in made
 
 
 def test_tables_have_captions_and_headings_that_tell_their_order(made):
@@ -206,15 +206,15 @@ def test_equal_scores_have_a_page_that_says_so(tmp_path):
     scores = cf.measure({"one": same, "two": same, "three": same}, test, ["P@2", "RR"], threshold=4)
     comparison = cf.compare(scores)
     made = report(scores, comparison)
-    assert comparison.verdict[0] == "There is no significant difference between one, two and three by both metrics."
-    assert all(sentence in made for sentence in comparison.verdict)
+    assert comparison.main.answer == "one, two and three have the same value for each of 2 users."
+    assert comparison.main.answer in made
     assert "No pair of systems differs significantly" in made
 
 
 def test_metrics_without_a_value_by_list_have_a_page(make_scores):
     scores = make_scores(metrics=("Gini@5",))
     made = report(scores)
-    assert "has the best average" in made
+    assert "has the highest average" in made
     assert 'id="users"' not in made
 
 
@@ -266,13 +266,15 @@ def test_the_explorer_offers_the_average_of_the_page_and_starts_there(scores):
 
 def test_without_a_comparison_nothing_is_said_of_significance(scores):
     made = report(scores)
-    assert "not tested for significance" in made
+    assert "; nothing was tested." in made
     assert 'id="pairs"' not in made
 
 
 def test_a_comparison_with_a_baseline_has_a_page(scores, evil):
-    made = report(scores, cf.compare(scores, baseline=evil[0]))
-    assert f" better than {evil[0]} and " in "".join(read(made).texts)
+    compared = cf.compare(scores, baseline=evil[0])
+    texts = "".join(read(report(scores, compared)).texts)
+    assert compared.main.answer in texts
+    assert f"Which systems differ from {evil[0]}?" in texts
 
 
 def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
@@ -283,14 +285,26 @@ def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
         report(scores)
 
 
-def test_the_verdict_has_every_sentence_and_folds_those_beyond_six_metrics(make_scores):
+def test_the_page_opens_with_the_answer_and_folds_the_rest(make_scores):
     scores = make_scores(systems=("a", "b", "c"), metrics=tuple(f"P@{n}" for n in range(1, 8)))
-    comparison = cf.compare(scores, significance="student")
-    for made in (report(scores), report(scores, comparison)):
-        verdict = re.search(r'<div class="verdict">(.*?)</div>', made, re.S)[1]
-        shown, folded = verdict.split("<details><summary>The other metrics</summary>")
-        assert (shown.count("<p>P@"), folded.count("<p>P@")) == (6, 1)
-    assert [html.unescape(text) for text in re.findall("<p>(.*?)</p>", shown)] == comparison.sentences(6)
+    comparison = cf.compare(replace(scores, trained_once=("a",)), significance="student")
+    made = report(scores, comparison)
+    opening = made[made.index('<p class="answer">') : made.index('<section id="leaderboard"')]
+    assert opening.startswith(f'<p class="answer">{comparison.main.answer}</p><figure>')
+    folds = re.findall("<details><summary>(.*?)</summary>", opening)
+    assert folds == ["By the other metrics", "How to write it", "What to doubt"]
+    assert "<li>a was trained once</li></ul>" in opening
+    assert html.escape(str(comparison.paragraph)) in opening
+    assert all(f'data-key="P@{n}"' in opening for n in range(1, 8))
+    assert len(re.sub("<.*?>", " ", opening[: opening.index("<figure>")]).split()) <= 25
+
+
+def test_at_most_three_warnings_stand_on_the_first_screen(make_scores):
+    from cranfield.reports.sections.comparison import warnings
+
+    assert warnings([]) == ""
+    assert warnings(["a < b", "2", "3", "4"]).count("<li>") == 3
+    assert "a &lt; b" in warnings(["a < b"])
 
 
 @pytest.mark.slow
@@ -326,7 +340,7 @@ def test_no_significant_pair_is_said_so(make_scores):
     scores = make_scores(systems=("a", "b", "c"), metrics=("P@5",), users=6)
     comparison = cf.compare(scores)
     assert not comparison.rows["significant"].any()
-    assert "No pair of systems differs significantly, by any metric." in report(scores, comparison)
+    assert "No pair of systems differs significantly by P@5." in report(scores, comparison)
 
 
 def test_a_registered_section_is_on_every_page_at_its_place(monkeypatch):
@@ -343,5 +357,5 @@ def test_a_registered_section_is_on_every_page_at_its_place(monkeypatch):
     scores = cf.measure({"a": {"ann": ["x"]}, "b": {"ann": ["y", "x"]}}, cf.Ratings.of(["ann"], ["x"]), ["P@1"])
     made = report(scores, sections=[Section("mine", "Mine", "<p>mine</p>")])
     order = re.findall(r'<section id="([^"]+)"', made)
-    assert order == ["verdict", "leaderboard", "lists", "users", "explorer", "mine", "card"]
+    assert order == ["answer", "leaderboard", "lists", "users", "explorer", "mine", "card"]
     assert "<p>1 lists</p>" in made

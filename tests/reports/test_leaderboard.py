@@ -42,7 +42,7 @@ def test_a_sentence_says_who_is_first_and_how_much_the_orders_agree(full, conden
     turned = replace(condensed, values=-full.values)
     assert "is first with full lists, " in full_and_condensed(full, turned).html
     assert "tau between the two orders is -1.00" in full_and_condensed(full, turned).html
-    assert "Condensed lists leave such items out" in section.html
+    assert "Condensed lists leave such items out" in section.more
 
 
 def test_systems_that_tie_are_first_together(full):

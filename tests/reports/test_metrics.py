@@ -17,10 +17,10 @@ def test_the_section_has_shares_figures_and_tables():
         for name in ("mine", "other <b>")
     ]
     section = rating_predictions(examine_predictions(runs, test, n=2))
-    assert "Predicted ratings of the first 2 rated items" in section.html
-    assert "other &lt;b&gt;" in section.html
-    assert "other <b>" not in section.html
-    assert section.html.count("<figure") == 3
+    assert "Predicted ratings of the first 2 rated items" in section.more
+    assert "other &lt;b&gt;" in section.more
+    assert "other <b>" not in section.html + section.more
+    assert (section.html.count("<figure"), section.more.count("<figure")) == (1, 2)
     assert set(section.tables) == {
         "predictions-shares", "predictions-migration", "predictions-by-rating", "predictions-by-rank",
     }  # fmt: skip

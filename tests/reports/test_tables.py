@@ -62,13 +62,18 @@ def test_the_frame_has_the_places_and_letters_of_every_metric(make_scores):
     assert {(row["metric"], row["system"]): row["letters"] for row in frame.iter_rows(named=True)} == expected
 
 
-def test_without_tests_or_with_a_baseline_there_are_no_letters(make_scores):
+def test_without_tests_there_are_no_marks_and_with_a_baseline_daggers(make_scores):
     scores = make_scores(systems=SYSTEMS, metrics=("P@5",))
-    for comparison in (None, cf.compare(scores, baseline=SYSTEMS[0])):
-        made = leaderboard_table(scores, comparison)
-        assert "<sup>" not in made.markdown()
-        assert "letter" not in made.caption
-        assert "letters" not in leaderboard_frame(scores, comparison).columns
+    made = leaderboard_table(scores)
+    assert "<sup>" not in made.markdown()
+    assert "letter" not in made.caption
+    assert "letters" not in leaderboard_frame(scores).columns
+    comparison = cf.compare(scores, baseline=SYSTEMS[0])
+    made = leaderboard_table(scores, comparison)
+    worse = comparison.frame().filter(better=SYSTEMS[0])["system_a"].to_list()
+    assert worse
+    assert {row[0].text for row in made.rows if row[1].raised == "‡"} == set(worse)
+    assert f"† significantly better, ‡ significantly worse than {SYSTEMS[0]}" in made.caption
 
 
 def test_a_metric_that_was_not_tested_has_no_letters(make_scores):
@@ -78,7 +83,7 @@ def test_a_metric_that_was_not_tested_has_no_letters(make_scores):
 
 
 def test_where_lower_is_better_the_lowest_is_first_and_bold(make_scores):
-    scores = make_scores(systems=SYSTEMS, metrics=("Unjudged@5",))
+    scores = make_scores(systems=SYSTEMS, metrics=("Fallout@5",))
     made = leaderboard_table(scores)
     lowest = int(np.argmin(scores.average()[:, 0]))
     assert made.rows[0][0].text == SYSTEMS[lowest]

@@ -183,7 +183,7 @@ def test_everything_is_ready_for_json_and_for_tables():
     examined = check_split(splits.random(_grid(), validation=0.1))
     assert json.loads(json.dumps(examined.as_dict()))["wrong"] is False
     assert examined.frame().columns == ["split", "about", "level", "sentence"]
-    assert "test before own training" in str(examined)
+    assert "test before own training" in examined.table().text()
 
 
 def test_a_written_split_is_read_with_its_promise(tmp_path):

@@ -140,7 +140,7 @@ def test_scores_and_comparisons_come_back_with_what_is_undefined(ratings, tmp_pa
     (path, *_), facts = encoding.save_comparison(comparison, tmp_path / "c.parquet")
     same = encoding.read_comparison(path, json.loads(json.dumps(facts)))
     assert same.frame().equals(comparison.frame())
-    assert same.sentences() == comparison.sentences()
+    assert same.verdict == comparison.verdict
     assert str(same) == str(comparison)
 
 

@@ -20,7 +20,7 @@ from cranfield._files import whole_file, write_text
 from cranfield._numbers import to_decimals
 from cranfield._polars import write_parquet
 from cranfield._record import Step
-from cranfield._table import csv_of
+from cranfield._table import answer_and_table, csv_of
 from cranfield._terminal import progress
 from cranfield.assessments import summary
 from cranfield.assessments.advice import Advice, Evidence, advise
@@ -307,9 +307,9 @@ class Assessment:
         return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 
     def __str__(self) -> str:
-        said = "\n".join(self.sentences())
-        notes = "".join(f"\n· {note}" for note in self.step.notes)
-        return f"{said}\n\n{self.advice().table().text()}{notes}"
+        answer, *others = self.facts
+        table = self.advice().table()
+        return answer_and_table(answer, table, [*others, *table.notes, *self.step.notes])
 
     def __repr__(self) -> str:
         return (

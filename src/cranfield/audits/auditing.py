@@ -60,7 +60,7 @@ class Audited(Stage[Audit]):
     """The audit of an experiment: all set-ups in its store, and the answers."""
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
-    exported, version = True, 3
+    exported, version = True, 4
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Raise an error for decisions that cannot be opened."""
@@ -259,19 +259,18 @@ class AuditPlan:
     @property
     def estimate(self) -> str:
         """The amount of work and about how long it takes, in one line."""
-        setups = count_text(len(self.enumeration.setups), "set-up")
         counts = {name: count for name, count in self.to_make.items() if name != "judged"}
         work = ", ".join(f"{count:,} {name}" for name, count in counts.items())
-        return (
-            f"{len(self.enumeration.universes):,} universes in {setups}; to make: {work}; roughly "
-            f"{time_text(self.plan.seconds)}"
-        )
+        setups = count_text(len(self.enumeration.cells), "set-up")
+        return f"{setups}; to make: {work}; roughly {time_text(self.plan.seconds)}"
 
     def __str__(self) -> str:
         enumeration = self.enumeration
         varied = enumeration.settings.varied
         lines = [f"{opened.name:<16} {opened.kind:<11} {', '.join(opened.options)}" for opened in varied]
-        lines += ["", f"{'cells':<16} {len(enumeration.cells):,}", f"{'universes':<16} {len(enumeration.universes):,}"]
+        distinct = f", {len(enumeration.universes):,} of them distinct"
+        distinct = "" if len(enumeration.universes) == len(enumeration.cells) else distinct
+        lines += ["", f"{'set-ups':<16} {len(enumeration.cells):,}{distinct}"]
         kept = Counter(task.stage for task in self.plan.tasks if task.state == "kept")
         if enumeration.settings.testings:
             lines.append(f"{'tests':<16} {', '.join(map(str, enumeration.settings.testings))}")

@@ -112,7 +112,7 @@ def flip_map(audit: Audit, *, first: str | None = None, second: str | None = Non
     view = PairView.of(audit, first, second)
     rows = option_rows(audit, view)
     options = rows["option"].to_list()
-    title = f"share of the cells that {view.first} leads"
+    title = f"share of the set-ups that {view.first} leads"
     led = {name: (f"{system} leads", ".0%") for name, system in zip(("leads", "trails"), view.systems)}
     tooltip = tips(option="option", **led, significant=("significant", ".0%"), cells="cells")
     base = alt.Chart(data_of(rows)).encode(y=alt.Y("option:N", title=None, sort=options, axis=alt.Axis(**_NAMES)))
@@ -196,7 +196,7 @@ def ranks(audit: Audit, *, style: Style = "screen") -> Any:
         alt.Chart(data_of(rows))
         .mark_bar(stroke=MUTED, strokeWidth=0.5, height={"band": 0.75})
         .encode(
-            x=alt.X("share:Q", title="share of the cells", axis=axis, scale=alt.Scale(domain=[0, 1], clamp=True)),
+            x=alt.X("share:Q", title="share of the set-ups", axis=axis, scale=alt.Scale(domain=[0, 1], clamp=True)),
             y=alt.Y("system:N", title=None, sort=names, axis=alt.Axis(**_NAMES)),
             color=alt.Color("rank:O", scale=colours, legend=legend),
             order=alt.Order("rank:Q"),

@@ -58,6 +58,8 @@ class Condition:
     options: frozenset[int]
     holds: str
     fails: str
+    decision: str = ""  # for a condition on sets of options: the decision, and the label of each option
+    labels: tuple[str, ...] = ()
 
     def of(self, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Return for which cells it holds."""
@@ -140,7 +142,8 @@ def _sets(place: int, decision: str, labels: Sequence[str]) -> Iterator[Conditio
                 continue
             options = frozenset(k for k, label in enumerate(labels) if label in inside)
             outside = [name for name in names if name not in inside]
-            yield Condition(place, options, _among(decision, inside), _among(decision, outside))
+            words = _among(decision, inside), _among(decision, outside)
+            yield Condition(place, options, *words, decision, tuple(labels))
 
 
 def _among(decision: str, names: Sequence[str]) -> str:
@@ -168,11 +171,23 @@ class Rule:
 
     def paths(self, lead: int) -> list[tuple[str, ...]]:
         """Return the conditions, in words, under which the first system (1) or the second (−1) leads."""
-        return [
-            tuple(condition.holds if holds else condition.fails for condition, holds in path)
-            for path, predicted in self.tree
-            if predicted == lead
-        ]
+        return [_in_words(path) for path, predicted in self.tree if predicted == lead]
+
+
+def _in_words(path: Conditions) -> tuple[str, ...]:
+    """Return the conditions of a path in words, each decision on whose options there are several only once."""
+    said: dict[object, str] = {}
+    left: dict[int, set[int]] = {}
+    for condition, holds in path:
+        if not condition.labels:
+            said[condition] = condition.holds if holds else condition.fails
+            continue
+        every = set(range(len(condition.labels)))
+        chosen = condition.options if holds else every - condition.options
+        left[condition.place] = left.get(condition.place, every) & chosen
+        names = dict.fromkeys(condition.labels[k] for k in sorted(left[condition.place]))
+        said[condition.place] = _among(condition.decision, list(names))
+    return tuple(said.values())
 
 
 def rule_of(grid: Grid, lead: NDArray[np.int8]) -> Rule:

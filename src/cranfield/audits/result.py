@@ -16,13 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError, suggestion
 from cranfield._figures import inline
+from cranfield._table import answer_and_table
 from cranfield.audits import verdict
 from cranfield.audits.contributions import RESAMPLES, UserContributions, resampled_averages, user_counts
 from cranfield.audits.flips import Rule
 from cranfield.audits.grid import Floats, Grid, VariedDecision
 from cranfield.audits.joint import DRAWS, STATISTICS, Question, seed_noise
-from cranfield.audits.pair import Effort, PairAudit, audit_pair, rank_shares
+from cranfield.audits.pair import Effort, PairAudit, PairView, audit_pair, rank_shares
 from cranfield.audits.significance import SIGNIFICANCE_KINDS, rows_of_tests
+from cranfield.audits.tables import pair_tables
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, truth_of
 from cranfield.comparisons import holm
 from cranfield.facts import Fact, html_paragraphs, sentences
@@ -346,7 +348,8 @@ class Audit:
 
     def facts(self) -> list[Fact]:
         """Return the facts of the verdict in the order in which they are said."""
-        return [*self.rank_facts(), *self.pair_facts(), *self.advice_facts()]
+        answer, *others = self.pair_facts()
+        return [answer, *self.rank_facts(), *others, *self.advice_facts()]
 
     def rank_facts(self) -> list[Fact]:
         """Return how often systems rank first, if there are more than two."""
@@ -396,14 +399,14 @@ class Audit:
         return save_audit(self, Path(folder))
 
     def __str__(self) -> str:
-        notes = "".join(f"\n· {note}" for note in self.notes)
-        return "\n".join(self.verdict) + notes
+        answer, *others = self.facts()
+        return answer_and_table(answer, pair_tables(self, PairView.of(self))["flips"], [*others, *self.notes])
 
     def __repr__(self) -> str:
         return f"Audit({len(self.systems)} systems, {self.grid!r})"
 
     def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts()) + inline(lambda: self.plot("curve"))
+        return html_paragraphs(self.facts()[:1]) + inline(lambda: self.plot("curve"))
 
 
 def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: UserContributions) -> None:

@@ -10,6 +10,7 @@ from cranfield._numbers import DASH, count_text, number_text
 from cranfield._table import Table
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import STATISTICS
+from cranfield.audits.options import option_words
 from cranfield.audits.pair import PairView
 from cranfield.audits.verdict import crossed_options
 from cranfield.facts import audit as audit_facts
@@ -64,7 +65,7 @@ def audit_tables(audit: Audit) -> dict[str, Table]:
 def shares(audit: Audit, view: PairView) -> Table:
     """Return how often each of two systems leads, over all cells and within each question, compared with chance."""
     first, second = view.systems
-    header = ["question", "universes", f"{first} leads", f"{second} leads", "equal", f"{first} significantly",
+    header = ["question", "set-ups", f"{first} leads", f"{second} leads", "equal", f"{first} significantly",
               f"{second} significantly", "chance"]  # fmt: skip
     rows = [
         [
@@ -78,9 +79,9 @@ def shares(audit: Audit, view: PairView) -> Table:
         for answer in _answers(view)
     ]
     caption = (
-        f"Share of the cells that {first} and {second} lead, with 95 % intervals over resampled users. Cells cross "
+        f"Share of the set-ups that {first} and {second} lead, with 95 % intervals over resampled users. They cross "
         f"{crossed_options(audit.grid)}. Chance: if the systems were equally good, one of them, whichever it is, would "
-        "lead this share or more in 5 % of cases. A share of cells is not a probability"
+        "lead this share or more in 5 % of cases. A share of set-ups is not a probability"
     )
     return Table(header, rows, caption)
 
@@ -99,7 +100,7 @@ def joint(audit: Audit, view: PairView) -> Table:
             rows.append([STATISTICS_IN_WORDS[name], *numbers, *map(p_text, (*wider, *p_values))])
     retrained = "Retrained: with the spread of chance options added to that of users, and Holm's correction. "
     caption = (
-        f"Joint test of all universes, {view.first} against {view.second}. Expected: the mean if the systems were "
+        f"Joint test of all set-ups, {view.first} against {view.second}. Expected: the mean if the systems were "
         f"equally good. {retrained * seeds_opened}Holm: corrected over the pairs of systems"
     )
     return Table(header, rows, caption)
@@ -109,7 +110,7 @@ def joint_by_question(audit: Audit, view: PairView) -> Table:
     """Return the corrected p-values of the joint test within each question; no rows with fewer than two questions."""
     retrained = audit.grid.has_chance
     names = [f"p {name}" for name in STATISTICS]
-    header = ["question", "universes", *(f"{name}, retrained" for name in names if retrained), *names]
+    header = ["question", "set-ups", *(f"{name}, retrained" for name in names if retrained), *names]
     rows = []
     for answer in _answers(view)[1:]:
         if answer.joint is None:
@@ -140,11 +141,11 @@ def tests(audit: Audit, view: PairView) -> Table:
         for row in audit.tests
         if (row["system_a"], row["system_b"]) == view.pair.systems and row["question"] is None
     ]
-    header = ["test", "correction", "universes", f"{view.first} significantly", f"{view.second} significantly",
+    header = ["test", "correction", "set-ups", f"{view.first} significantly", f"{view.second} significantly",
               "p at the start", "corrected"]  # fmt: skip
     caption = (
-        f"Other tests and corrections, {view.first} against {view.second}: share of the cells where one is "
-        "significantly better, of the universes to which the test applies, and p under the starting point"
+        f"Other tests and corrections, {view.first} against {view.second}: share of the set-ups where one is "
+        "significantly better, of those to which the test applies, and p under the starting point"
     )
     return Table(header, rows, caption)
 
@@ -172,7 +173,7 @@ def influence(view: PairView) -> Table:
     ]
     method = f" ({on_effect[0]['method']})" if on_effect else ""
     caption = (
-        f"Share of the variance over the cells that each decision explains, {view.first} against "
+        f"Share of the variance over the set-ups that each decision explains, {view.first} against "
         f"{view.second}{method}: Shapley shares with 95 % intervals over resampled users; alone is the main effect"
     )
     return Table(header, rows, caption)
@@ -200,23 +201,19 @@ def flips(view: PairView) -> Table:
     own = view.pair.flips
     turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
     ordered = sorted(turning, key=lambda flip: (not flip.turns_winner, -abs(flip.d_z)))
-    header = ["change", "kind", "turns", "leads then", "difference", "d_z", "p"]
-    caption = (
-        "Changes of one decision of the starting point that change the winner or the significance of "
-        f"{view.first} against {view.second}, and of two decisions where no single one changes the winner"
-    )
+    header = ["decision", "from", "to", "leads then", "significant", "difference", "p"]
+    caption = f"Changes that reverse {view.first} against {view.second}, or its significance"
     return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
 
 
 def _flip_row(view: PairView, flip: audit_facts.Flip) -> list[str]:
-    turns = {"the winner": flip.turns_winner, "significance": flip.turns_significance}
     return [
-        " with ".join(map(str, flip.swaps)),
-        " + ".join(dict.fromkeys(swap.kind for swap in flip.swaps)),
-        " and ".join(name for name, turned in turns.items() if turned),
+        " + ".join(swap.decision for swap in flip.swaps),
+        " + ".join(option_words(swap.decision, swap.before) for swap in flip.swaps),
+        " + ".join(option_words(swap.decision, swap.after) for swap in flip.swaps),
         view.leader(view.sign * flip.lead) or "neither",
+        "yes" if flip.significant else "no",
         number_text(view.sign * flip.difference if flip.lead else 0.0, sign="+"),
-        number_text(view.sign * flip.d_z, 3, sign="+"),
         p_text(flip.p),
     ]
 
@@ -232,7 +229,7 @@ def rule(view: PairView) -> Table:
     ]
     caption = (
         f"Who leads where, {view.first} or {view.second}, by the best rule of at most three conditions. It is right "
-        f"for {share_text(own.accuracy)} of the cells; always naming the same system is right for "
+        f"for {share_text(own.accuracy)} of the set-ups; always naming the same system is right for "
         f"{share_text(own.majority)}"
     )
     return Table(["where", "leads"], rows, caption)
@@ -249,8 +246,8 @@ def opened(grid: Grid) -> Table:
         ]
         rows.append([decision.name, decision.kind, start[decision.name], ", ".join(shown)])
     sample = "" if grid.complete else ", a balanced sample of all combinations"
-    distinct = f", {grid.n_universes:,} of them distinct universes" if grid.n_universes < grid.n_cells else ""
-    caption = f"What was opened: {count_text(grid.n_cells, 'cell')}{sample}{distinct}"
+    distinct = f", {grid.n_universes:,} of them distinct" if grid.n_universes < grid.n_cells else ""
+    caption = f"What was opened: {count_text(grid.n_cells, 'set-up')}{sample}{distinct}"
     return Table(["decision", "kind", "starting point", "options"], rows, caption)
 
 
@@ -284,8 +281,8 @@ def pairs(audit: Audit) -> Table:
     header = ["system", "against", "leads", "trails", "significantly", "other significantly", "chance",
               *(f"{p}, retrained" if seeds_opened else p for p in ("p median", "p either"))]  # fmt: skip
     caption = (
-        "Every pair of systems, the better one under the starting point first: shares of the cells, what chance gives, "
-        "and the joint test of all universes with Holm's correction"
+        "Every pair of systems, the better one under the starting point first: shares of the set-ups, what chance "
+        "gives, and the joint test of all set-ups with Holm's correction"
     )
     return Table(header, [_pair_row(view) for view in views], caption)
 
@@ -358,7 +355,7 @@ def truth_pairs(audit: Audit) -> Table:
     ]
     header = ["system", "against", "true value", "of the other", "truly better", "it leads", "significantly",
               "the other significantly"]  # fmt: skip
-    caption = "Shares of the cells in which the truly better system leads, and in which either leads significantly"
+    caption = "Shares of the set-ups in which the truly better system leads, and in which either leads significantly"
     return Table(header, rows, caption)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from cranfield.audits.contributions import UserContributions
 from cranfield.audits.flips import ordered
 from cranfield.audits.grid import Grid, VariedDecision
-from cranfield.audits.joint import question_of
+from cranfield.audits.options import option_words
 from cranfield.audits.pair import PairAudit
 from cranfield.facts import Fact
 from cranfield.facts import audit as audit_facts
@@ -35,26 +35,25 @@ def _opened(decision: VariedDecision) -> audit_facts.OpenedOptions:
 
 
 def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedNoise], alpha: float) -> Iterator[Fact]:
-    """Yield the starting point, agreement, all universes, what changes the winner, and what explains it."""
-    flips, rule, start = pair.flips, pair.rule, grid.universe[grid.start]
+    """Yield whether the winner survives, the starting point, the joint test, and what explains who leads."""
+    flips, rule, start, answer = pair.flips, pair.rule, grid.universe[grid.start], pair.answer()
     leader, other = pair.systems if flips.lead >= 0 else pair.systems[::-1]
-    what = "leads" if flips.lead >= 0 else "trails"
+    share = answer.share("leads" if flips.lead >= 0 else "trails").share
+    turning = sorted(flips.turning, key=lambda flip: -abs(flip.d_z))
+    options: dict[str, str] = {}
+    for swap in (flip.swaps[0] for flip in turning if not flips.pairs):
+        options.setdefault(swap.decision, option_words(swap.decision, swap.after))
+    reversing = tuple(options.values())
+    yield audit_facts.Survival(leader, other, flips.lead == 0, share, grid.n_cells, reversing, bool(flips.pairs))
     difference, d_z, p = (float(values[start]) for values in (pair.leads.difference, pair.leads.d_z, pair.leads.p))
     yield audit_facts.LeadAtStart(leader, other, flips.lead == 0, difference, d_z, p, flips.significant)
-    answer, *questions = pair.answers
-    # With a single question, its universes are all universes, which the next fact covers.
-    if len(questions) > 1:
-        yield audit_facts.SameQuestion(leader, what, pair.answer(question_of(grid, grid.start)))
-    yield audit_facts.LedCells(leader, other, what, crossed_options(grid), grid.n_cells, grid.complete, answer)
     if grid.n_cells == 1:
         return
+    chance = answer.share("leads").chance
+    if chance is not None:
+        yield audit_facts.ChanceShare(chance)
     if answer.joint is not None:
         yield audit_facts.JointDifference(answer, alpha)
-    yield audit_facts.NotAProbability()
-    if len(questions) > 1:
-        yield audit_facts.LeadByQuestion(pair.systems, tuple(questions))
-    if flips.lead and flips.singles:
-        yield from (flips, audit_facts.LeadKept(leader, flips))
     rows = (row for row in pair.influence if row["with_decision"] is None and row["answer"] == "d_z")
     influences = audit_facts.LargestInfluences(tuple(rows))
     if influences.named:

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from cranfield._numbers import DASH, number_text, percent_text
-from cranfield._table import Table
+from cranfield._settings import settings
+from cranfield._table import Table, answer_and_table
 from cranfield.biases.densities import Density
 from cranfield.biases.estimators import Estimates
 from cranfield.biases.protocols import Protocol
@@ -263,14 +264,15 @@ class Bias:
         }
 
     def __str__(self) -> str:
-        verdict = "\n".join(self.verdict)
-        tables = "\n\n".join(table.text().rstrip("\n") for table in self.tables().values())
-        unknown = "\n".join(["What cannot be known:", *sentences(self.caveats)])
-        return f"{verdict}\n\n{tables}\n\n{unknown}"
+        answer, *remarks = self.facts()
+        shown = answer_and_table(answer, self._orders_table(), [*remarks, *self.caveats])
+        if not settings.details:
+            return shown
+        others = (table for name, table in self.tables().items() if name != "orders")
+        return "\n\n".join([shown, *(table.text() for table in others)])
 
     def _repr_html_(self) -> str:
-        said = html_paragraphs([*self.facts(), *self.caveats])
-        return said + "".join(table.html() for table in self.tables().values())
+        return html_paragraphs(self.facts()[:1]) + self._orders_table().html()
 
 
 def _change(before: str | None, after: str | None) -> str:

@@ -78,6 +78,7 @@ _THREADS = click.option(
     "--threads", type=_AT_LEAST_ONE, help="The number of threads; for reading files, set POLARS_MAX_THREADS.", **_KEPT
 )
 _QUIET = click.option("--quiet", "-q", is_flag=True, help="Print only the result.", **_KEPT)
+_DETAILS = click.option("--details", is_flag=True, help="Print every table and remark.", **_KEPT)
 
 unpack_option = click.option(
     "--unpack-limit",
@@ -104,10 +105,10 @@ overlap_option = click.option(
 )
 
 
-process_options: Decorator[Any] = partial(add_options, (_THREADS, _QUIET))
-"""Gives a command ``--threads`` and ``--quiet``, which become settings of the process."""
+process_options: Decorator[Any] = partial(add_options, (_THREADS, _QUIET, _DETAILS))
+"""Gives a command ``--threads``, ``--quiet`` and ``--details``, which become settings of the process."""
 
-common_options: Decorator[Any] = partial(add_options, (_SEED, _THREADS, _QUIET))
+common_options: Decorator[Any] = partial(add_options, (_SEED, _THREADS, _QUIET, _DETAILS))
 """Gives a command with randomness ``--seed`` too, which it receives; they may also come before the command's name."""
 
 

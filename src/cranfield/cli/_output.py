@@ -52,6 +52,12 @@ def tell(notes: Iterable[object]) -> None:
             say_line(f"· {note}", err=True)
 
 
+def tell_beside(format: str, notes: Iterable[object]) -> None:
+    """Print notes on standard error beside data for machines; beside a table only warnings, or all details."""
+    everything = settings.details or format != "table"
+    tell(note for note in map(str, notes) if everything or note.startswith("Warning: "))
+
+
 def put(text: str, out: str | None) -> None:
     """Print a text, or write it to a file."""
     if out is None:
@@ -77,10 +83,12 @@ def put_result(result: Any, format: str, out: str | None) -> None:
         put(written(result.frame(), format), out)
 
 
-def put_tables(tables: Sequence[Table], format: str, out: str | None) -> None:
-    """Print tables below each other as text, LaTeX or Markdown, or write them to one file."""
-    form = {"table": Table.text, "latex": Table.latex, "markdown": Table.markdown}[format]
-    put("\n\n".join(form(table).rstrip("\n") for table in tables), out)
+def put_tables(tables: Sequence[Table], format: str, out: str | None, most_notes: int | None = None) -> None:
+    """Print tables below each other as text, LaTeX or Markdown, or write them to one file; see `Table.text`."""
+    forms: dict[str, Callable[[Table], str]] = {
+        "table": lambda table: table.text(most_notes=most_notes), "latex": Table.latex, "markdown": Table.markdown
+    }  # fmt: skip
+    put("\n\n".join(forms[format](table).rstrip("\n") for table in tables), out)
 
 
 @contextmanager

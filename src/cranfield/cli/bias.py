@@ -16,7 +16,7 @@ from cranfield.cli._options import (
     runs_named_code,
     systems_option,
 )
-from cranfield.cli._output import output_options, put_result, put_tables, tell
+from cranfield.cli._output import output_options, put_result, put_tables, tell_beside
 from cranfield.cli._report import report_option
 from cranfield.comparisons import Comparing
 from cranfield.data import read
@@ -108,7 +108,7 @@ def bias_command(
         put_result(answer, format, out)
     else:
         put_tables(list(answer.tables().values()), format, out)
-    tell(map(str, answer.notes))
+    tell_beside(format, answer.notes)
     if report is not None:
         from cranfield._files import write_text
         from cranfield.reports import TITLE, bias_sections, page

@@ -16,7 +16,7 @@ from cranfield._table import Table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
 from cranfield.cli._options import common_options, decision_options, process_options, refuse_idle
-from cranfield.cli._output import as_json, output_options, put, put_text, tell, written
+from cranfield.cli._output import as_json, output_options, put, put_text, tell, tell_beside, written
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import (
     CAVEATS,
@@ -201,7 +201,7 @@ def compare_command(
     elif format == "matrix":
         put_text("\n\n".join(_matrix(result, metric) for metric in result.metrics), out)
     elif format == "latex":
-        tables = {"comparison": result.printed()}
+        tables = {"comparison": result.summary()}
         tables |= {f"comparison {k}": segment.table() for k, segment in enumerate(segments, start=1)}
         put("\n".join(table.titled(loaded.test.name or "", name).latex() for name, table in tables.items()), out)
     elif format == "markdown":
@@ -214,7 +214,7 @@ def compare_command(
         put(as_json({**full, **by_group, **unjudged}), out)
     else:
         put_text("\n\n".join(map(str, (result, *segments, *answers))), out)
-    tell(note for note in scores.notes if note not in scores.warnings)
+    tell_beside(format, (note for note in scores.notes if note not in scores.warnings))
     averaging = Averaging(**{declared.name: options[declared.name] for declared in fields(Averaging)})
     write_page(report, loaded, scores, metrics, average=averaging, comparison=result, segments=segments)
     if gate is not None and not gate:
@@ -250,7 +250,7 @@ def _power(result: Comparison, difference: float, format: str) -> str:
     if format != "table":
         return written(frame, format)
     rows = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row] for row in frame.iter_rows()]
-    caption = replace(result, significance="paired t", correction="none").caption
+    caption = replace(result, significance="student", correction="none").caption
     return Table(frame.columns, rows, caption, result.notes).text()
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._table import MOST_REMARKS
 from cranfield.cli import _measuring
 from cranfield.cli._options import choice_option, common_options, process_options, refuse_idle
 from cranfield.cli._output import (
@@ -190,7 +191,7 @@ def evaluate_command(
         if format == "latex":
             names = ["averages", *(f"averages {k}" for k in range(1, len(tables)))]
             tables = [table.titled(loaded.test.name or "", name) for table, name in zip(tables, names)]
-        put_tables(tables, format, out)
+        put_tables(tables, format, out, MOST_REMARKS)
     sections = []
     if report is not None and times is not None:
         from cranfield.reports import beside_random

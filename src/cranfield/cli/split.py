@@ -144,8 +144,7 @@ def check_split_command(
     elif format == "csv":
         put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
     else:
-        said = "\n\n".join("\n".join(check.sentences()) for check in checks)
-        put_text(f"{said}\n\n{splits.side_by_side(checks).text()}", out)
+        put_text("\n\n".join([*map(str, checks), splits.side_by_side(checks).text()]), out)
     if report is not None:
         from cranfield.reports import write_split_page
 

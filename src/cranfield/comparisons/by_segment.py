@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from cranfield._errors import InputError
-from cranfield._table import Table
+from cranfield._table import Table, answer_and_table
 from cranfield.comparisons.comparing import compare, tested_average
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.interactions import has_weight, interactions
@@ -19,9 +19,7 @@ from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import segment as segment_facts
 from cranfield.measures import Averaging, Scores, Segments
-
-# Maximum number of reversed pairs of systems that are named one by one.
-_MOST_NAMED = 5
+from cranfield.metrics import properties_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,37 +68,36 @@ class SegmentComparison:
 
     @cached_property
     def verdict(self) -> list[str]:
-        """The verdict of each group in words, then the groups in which the order of systems is reversed."""
+        """The verdict in words: whether the order of systems is reversed in a group, then the answer of each group."""
         return sentences(self.facts)
 
     @cached_property
     def facts(self) -> list[Fact]:
-        """The facts of the verdict: those of each group, and where the order of two systems is reversed."""
-        said: list[Fact] = []
-        for name, comparison in self.comparisons.items():
-            of_group: tuple[Fact, ...] | None = None
-            if comparison is not None:
-                alone = replace(comparison, spread=(), repetitions=1, warnings=(), trained_once=())
-                of_group = tuple(alone.facts(1))
-            users = self.averaged.users(name, self.averaging)
-            said.append(segment_facts.InGroup(self.segments.name, name, users, of_group))
+        """The facts of the verdict: where orders are reversed, how systems stand in each group, and what to doubt."""
         once = dict.fromkeys(name for part in self.comparisons.values() if part for name in part.trained_once)
-        return [*said, *self.turned, *([comparison_facts.TrainedOnce(tuple(once))] if once else [])]
+        doubts = [comparison_facts.TrainedOnce(tuple(once))] if once else []
+        return [self.reversals, *self.groups, *doubts]
 
-    @property
-    def turned(self) -> list[Fact]:
-        """Where the order of two systems is reversed, and whether chance can explain it."""
-        turned = self.interactions.filter("turns").sort("p_corrected", nulls_last=True)
-        shown = turned.filter("significant")
-        name = self.segments.name
-        said: list[Fact] = [self._reversed(row) for row in shown.head(_MOST_NAMED).iter_rows(named=True)]
-        if len(shown) > _MOST_NAMED:
-            said.append(segment_facts.OtherReversals(name, len(shown) - _MOST_NAMED, significant=True))
+    @cached_property
+    def groups(self) -> list[segment_facts.InGroup]:
+        """How systems stand in each group."""
+        standings = {name: None if part is None else part.facts()[0] for name, part in self.comparisons.items()}
+        return [
+            segment_facts.InGroup(self.segments.name, name, self.averaged.users(name, self.averaging), standing)
+            for name, standing in standings.items()
+        ]
+
+    @cached_property
+    def reversals(self) -> segment_facts.Reversals:
+        """Where the order of two systems is reversed by a metric that has winners, and whether chance explains it."""
+        metrics = [metric for metric in self.segments.scores.metrics if properties_of(metric).has_winners]
+        turned = self.interactions.filter(pl.col("turns") & pl.col("metric").is_in(metrics))
+        place = pl.col("metric").replace_strict({metric: k for k, metric in enumerate(metrics)}, return_dtype=pl.Int64)
+        shown = turned.filter("significant").sort(place, "p_corrected", maintain_order=True)
         others = turned.filter(~pl.col("significant"))
-        if len(others) or not len(turned):
-            smallest: Any = others["p_corrected"].fill_nan(None).min()
-            said.append(segment_facts.OtherReversals(name, len(others), significant=False, smallest_p=smallest))
-        return said
+        smallest: Any = others["p_corrected"].fill_nan(None).min()
+        reversals = tuple(self._reversed(row) for row in shown.iter_rows(named=True))
+        return segment_facts.Reversals(self.segments.name, len(self.comparisons), reversals, len(others), smallest)
 
     def _reversed(self, row: Mapping[str, Any]) -> segment_facts.ReversedOrder:
         a, b = row["system_a"], row["system_b"]
@@ -144,13 +141,14 @@ class SegmentComparison:
         }
 
     def __str__(self) -> str:
-        return "\n".join(self.verdict) + f"\n\n{self.table().text()}"
+        averages = replace(self.table(), notes=())
+        return answer_and_table(self.reversals, averages, [*self.facts[1:], *sentences(self.segments.notes)])
 
     def __repr__(self) -> str:
         return f"SegmentComparison({self.segments!r})"
 
     def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts) + self.table().html()
+        return html_paragraphs(self.facts[:1]) + self.table().html()
 
 
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:

@@ -27,6 +27,7 @@ from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Averaging, AveragingOptions, Crossed, Scores
+from cranfield.metrics import properties_of
 from cranfield.recommenders import system_among
 
 
@@ -239,8 +240,8 @@ def compare(
     >>> result = compare({"a": [0.9, 0.8, 0.7, 0.9, 0.6, 0.8], "b": [0.1, 0.2, 0.6, 0.3, 0.5, 0.2]})
     >>> result.frame()["p"].item(), result.frame()["method"].item()
     (0.03125, 'enumeration')
-    >>> print(result.verdict[0])  # doctest: +ELLIPSIS
-    value: a (0.7833) is better than b (0.3167) by 0.4667 [0.1577, 0.7756], 147 % [57, 333] (p = 0.0312; 6 users: ...
+    >>> print(result.verdict[0])
+    value: a beats b by 147 % (57 to 333 %, p = 0.0312).
     """
     comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare")
     significance = spelled_test(significance, method, resamples)
@@ -368,9 +369,10 @@ def comparison_rows(
     significant = corrected < comparing.alpha
     direction = effect.difference if verdict.direction is None else verdict.direction
     a_better = (direction > 0) != sample.lower_is_better
+    ordered = properties_of(sample.metric).role != "description"
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
     better = [
-        (a if leads else b) if differs and d != 0 else None
+        (a if leads else b) if ordered and differs and d != 0 else None
         for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
     ]
     spread = [None] * sample.n_pairs if effect.spread is None else effect.spread

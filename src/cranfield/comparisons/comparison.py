@@ -15,22 +15,24 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
 from cranfield._record import Step
 from cranfield._registry import parse
-from cranfield._table import Cell, Table, places
+from cranfield._settings import settings
+from cranfield._table import Cell, Table, answer_and_table, places
 from cranfield.comparisons import effects
 from cranfield.comparisons.errors import chosen_test
 from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
-from cranfield.metrics import averaging_phrases
+from cranfield.metrics import averaging_phrases, properties_of
 from cranfield.recommenders import system_among
 
-# Longer comparisons are shown by system instead of by pair.
-_MANY_ROWS = 30
+_WITH_WINNERS = ("accuracy", "value")
+# Maximum number of systems with letters; for more, the letters are longer than what they explain.
+_MOST_LETTERED = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,25 +291,39 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> list[str]:
-        """The verdict in words: with several metrics one sentence over all of them, then the sentences of each metric.
+        """The verdict in words: the answer by the main metric, what the other metrics say, and what to keep in mind.
 
-        Systems are in tiers: those that do not differ significantly from the best, or from each other, are level at
-        the top. The `intervals` are in brackets; percentages are relative differences. If systems are level, the
-        verdict says how large a difference these users could have shown. Warnings about the inputs come last.
+        The answer has at most 25 words: who is better, by how much and how sure, or what these users could have shown.
+        Its p-value is corrected and its interval holds for all pairs at once, like those of the figure and the table.
         """
-        return self.sentences()
+        return sentences(self.facts())
 
-    def sentences(self, most: int | None = None) -> list[str]:
-        """Return the verdict with the sentences of at most ``most`` metrics; for a gate, the result of its claim."""
-        return sentences(self.facts(most))
-
-    def facts(self, most: int | None = None) -> list[Fact]:
-        """Return the facts of the verdict in the order in which they are said, at most ``most`` metrics one by one.
-
-        The first covers all metrics, even those without a sentence of their own.
-        """
+    def facts(self) -> list[Fact]:
+        """Return the facts of the verdict in the order in which they are said; for a gate, those of its claim."""
         if self.gate is not None:
-            return [*self.gate.facts, *self.shortfall, *self.remarks]
+            return [*self.gate.facts, *self.doubts]
+        known, without = self.standings, self._standings[1]
+        said: list[Fact] = [] if self.main is None else [self.main]
+        others = tuple(standing for standing in known if standing is not self.main and standing.role in _WITH_WINNERS)
+        if self.main is not None and others:
+            said.append(comparison_facts.OtherMetrics(self.main, others))
+        means = [comparison_facts.ByMeans(self.beside)] if self.beside else []
+        return [*said, *means, *without, *self.doubts]
+
+    @cached_property
+    def main(self) -> comparison_facts.MetricStanding | None:
+        """How systems stand by the main metric: the first of accuracy or value; None if nothing was measured."""
+        known = self.standings
+        return next((standing for standing in known if standing.role in _WITH_WINNERS), next(iter(known), None))
+
+    @property
+    def standings(self) -> list[comparison_facts.MetricStanding]:
+        """How systems stand by each metric that has a result."""
+        return self._standings[0]
+
+    @cached_property
+    def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
+        """How systems stand by each metric, and the metrics by which nothing can be said."""
         # Only this column of `power` is computed: the others are slow if there are many pairs.
         rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
         known: list[comparison_facts.MetricStanding] = []
@@ -318,40 +334,36 @@ class Comparison:
                 known.append(standing)
             else:
                 without.setdefault(standing, []).append(metric)
-        said: list[Fact] = [*known[:most]]
-        said += [replace(reason, metrics=tuple(names)) for reason, names in without.items()]
-        if len(known) > 1:
-            said.insert(0, comparison_facts.Overall(tuple(known), len(self.metrics) - len(known)))
-        means = [comparison_facts.ByMeans(self.beside)] if self.beside else []
-        return [said[0], *means, *self.shortfall, *said[1:], *self.remarks]
+        return known, [replace(reason, metrics=tuple(names)) for reason, names in without.items()]
 
     @property
-    def shortfall(self) -> list[Fact]:
-        """How many users each system serves, and the facts of the comparison among users that all serve."""
-        if self.served is None:
-            return [*self.made_for]
-        if self.common is None:
-            return [self.served, *self.made_for]
-        among = self.common.population
-        assert among is not None  # it is over reduced coverage
-        first, *others = replace(self.common, population=None).facts(most=1)
-        # If nothing is relevant, the verdict over all users already says so.
-        others = [
-            fact for fact in others if not (isinstance(fact, comparison_facts.Unmeasured) and fact.nothing_relevant)
-        ]
-        served = replace(self.served, common=among, among_them=first)
-        return [served, *(comparison_facts.AmongServed(among, fact) for fact in others), *self.made_for]
+    def paragraph(self) -> comparison_facts.ResultsParagraph | None:
+        """The results as a paragraph for a paper; None if nothing was measured."""
+        if self.main is None:
+            return None
+        comparisons = len(self.of_metric(self.main.metric))
+        return comparison_facts.ResultsParagraph(self.main, self.significance, self.correction, self.alpha, comparisons)
 
     @property
-    def remarks(self) -> list[Fact]:
-        """What to keep in mind: intervals and tests that disagree, single trainings, repetitions, inputs."""
-        remarks: list[Fact] = [*self._disagreements]
+    def doubts(self) -> list[Fact]:
+        """What to keep in mind, what matters most first: inputs, users without lists, trainings, intervals."""
+        doubts: list[Fact] = [comparison_facts.Warned(warning) for warning in self.warnings]
+        if self.served is not None:
+            doubts.append(self.served if self.common is None else self._shortfall(self.served, self.common))
+        doubts += self.made_for
         if self.trained_once:
-            remarks.append(comparison_facts.TrainedOnce(self.trained_once))
+            doubts.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
             spread = dict(zip(self.systems, self.spread[0]))
-            remarks.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
-        return remarks + [comparison_facts.Warned(warning) for warning in self.warnings]
+            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
+        return doubts + self._disagreements
+
+    def _shortfall(self, served: comparison_facts.Served, common: Comparison) -> comparison_facts.Served:
+        """Return how many users each system serves, with the answer among users that all serve if it is another one."""
+        main, among = self.main, common.main
+        alike = main is None or among is None or (main.metric, main.winners) == (among.metric, among.winners)
+        others = None if alike or among is None else replace(among, population=None)
+        return replace(served, common=common.population, among_them=others)
 
     @property
     def _disagreements(self) -> list[Fact]:
@@ -385,24 +397,31 @@ class Comparison:
             self.baseline,
             self.population,
             others,
+            properties_of(self.metrics[m]).role,
         )
 
     def _means(self, m: int) -> dict[str, float]:
         return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}
 
     @property
-    def caption(self) -> str:
-        """How it was tested, in one line."""
-        settings = self.step.settings
-        correction = (
-            "no correction" if self.correction == "none" else f"correction: {self.correction} within each metric"
-        )
-        test = f"{self.significance} test"
+    def tested(self) -> str:
+        """How it was tested, in words."""
+        spelled = parse(self.significance)
+        settings = str(spelled).removeprefix(spelled.name)
+        name = comparison_facts.TESTS.get(spelled.name, f"{spelled.name} test")
+        test = f"{name.removeprefix('a ').removeprefix('the ')}{f' {settings}' if settings else ''}"
         if self.spread:
-            of_signs = " of signs" if parse(self.significance).name == "sign" else ""
+            of_signs = " of signs" if spelled.name == "sign" else ""
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
+        correction = comparison_facts.CORRECTIONS.get(self.correction, f"with {self.correction}")
+        return f"{test}, {correction}, level {self.alpha:g}"
+
+    @property
+    def caption(self) -> str:
+        """How it was averaged and tested, in one line."""
+        settings = self.step.settings
         averaged = {name: value for name, value in settings.items() if name != "coverage" or not self.population}
-        said = [test, correction, f"alpha {self.alpha:g}", *averaging_phrases(averaged, self.metrics, self.left_out)]
+        said = [self.tested, *averaging_phrases(averaged, self.metrics, self.left_out)]
         return "; ".join([*said, *sentences(filter(None, (self.population, self.relevance)))])
 
     @property
@@ -430,32 +449,96 @@ class Comparison:
         return effects.pairs_table(self.rows, self.alpha, self.caption, (f"in brackets: {self.intervals}", *self.notes))
 
     def summary(self) -> Table:
-        """Return systems × metrics with the letters of each system; best in bold, second underlined."""
-        letters = {(row["metric"], row["system"]): row["letters"] for row in self.letters().iter_rows(named=True)}
+        """Return systems × metrics, best first: best in bold, second underlined, and what is significant marked."""
+        winners = [properties_of(metric).has_winners for metric in self.metrics]
         ranks = [places(self.averages[:, m], lower, 4) for m, lower in enumerate(self.lower_is_better)]
 
-        def cell(s: int, m: int, metric: str) -> Cell:
-            rank = ranks[m][s]
-            return Cell(number_text(self.averages[s, m]), rank == 0, rank == 1, letters[metric, self.systems[s]])
+        def cell(s: int, m: int) -> Cell:
+            rank = ranks[m][s] if winners[m] else -1
+            return Cell(number_text(self.averages[s, m]), rank == 0, rank == 1)
 
+        first = 0 if self.main is None else self.metrics.index(self.main.metric)
+        rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
+        return self.marked(Table(["system", *self.metrics], rows, self.caption, self.notes))
+
+    def marked(self, table: Table) -> Table:
+        """Return a table of systems × metrics with what is significant, which its caption explains.
+
+        Systems that share a letter do not differ significantly; with a baseline, † is better and ‡ worse than it.
+        """
+        marks = self.marks()
+        if not marks:
+            return table
         rows = [
-            [Cell(self.systems[s]), *(cell(s, m, metric) for m, metric in enumerate(self.metrics))]
-            for s in self._order(0)
+            [replace(cell, raised=marks.get((name, row[0].text), "")) for name, cell in zip(table.header, row)]
+            for row in table.cells()
         ]
-        note = "Systems that share a letter do not differ significantly."
-        return Table(["system", *self.metrics], rows, self.caption, [note, *self.notes])
+        said = table.caption.split("; ")
+        tested = "; ".join(phrase for phrase in self.caption.split("; ") if phrase not in said)
+        more = f"{self.key_to_marks.removesuffix('.')}{f' ({tested})' if tested else ''}"
+        return replace(table, rows=rows, caption=f"{table.caption}. {more}" if table.caption else more)
 
-    def printed(self) -> Table:
-        """Return a table small enough for a paper: the systems and metrics with letters; with a baseline, the pairs."""
-        return self.summary() if self.baseline is None else self.table()
+    def differences(self) -> Table:
+        """Return the differences of the main metric from the baseline, or from the best system, one row per system."""
+        if self.main is None:
+            return Table(["system"], [], self.caption, self.notes)
+        main, reference = self.main, self.main.reference
+        header = ["system", main.metric, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
+                  "better/equal/worse"]  # fmt: skip
+        rows = []
+        for system, mean in main.means.items():
+            cells = ["–"] * 5
+            if system in main.against:
+                lead = main.pair(system, reference)
+                row, forward = lead.row, lead.row["system_a"] == system
+                counts = [row[name] for name in ("wins", "ties", "losses")][:: 1 if forward else -1]
+                effect = row["effect"] if forward else -row["effect"]
+                cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
+                         "/".join(f"{count:,}" for count in counts)]  # fmt: skip
+            rows.append([system, number_text(mean, main.digits), *cells])
+        return Table(header, rows, f"{main.metric} against {reference}; {self.caption}; {self.intervals}", self.notes)
+
+    def overview(self) -> Table:
+        """Return `summary` for a terminal, with the `differences` of the main metric beside its averages."""
+        caption = "; ".join(map(str, filter(None, (self.tested, self.relevance))))
+        table = replace(self.summary(), caption=caption, notes=[self.key_to_marks, *self.notes])
+        if self.main is None:
+            return table
+        beside = 2 + self.metrics.index(self.main.metric)
+        header, differences = self.differences().header, {row[0]: row for row in self.differences().rows}
+        rows = [
+            [*row[:beside], *differences.get(Cell.text_of(row[0]), ["–"] * 5)[2:5], *row[beside:]] for row in table.rows
+        ]
+        names = [f"against {self.main.reference}", *header[3:5]]
+        return replace(table, header=[*table.header[:beside], *names, *table.header[beside:]], rows=rows)
+
+    def marks(self) -> dict[tuple[str, str], str]:
+        """Return what is significant, by metric and system: letters, or † and ‡ against a baseline."""
+        if self.baseline is None:
+            if not 1 < len(self.systems) <= _MOST_LETTERED:
+                return {}
+            return {(row["metric"], row["system"]): row["letters"] for row in self.letters().iter_rows(named=True)}
+        different = self.rows.filter("significant").select("metric", "system_a", "better")
+        return {
+            (metric, system): "†" if better == system else "‡"
+            for metric, system, better in different.iter_rows()
+            if better is not None
+        }
+
+    @property
+    def key_to_marks(self) -> str:
+        """What the marks of `summary` mean."""
+        if self.baseline is None:
+            return "Systems that share a letter do not differ significantly."
+        return f"† significantly better, ‡ significantly worse than {self.baseline}."
 
     def latex(self) -> str:
-        """Return the systems and metrics with letters as a LaTeX table; with a baseline, the pairs."""
-        return self.printed().latex()
+        """Return `summary` as a LaTeX table."""
+        return self.summary().latex()
 
     def markdown(self) -> str:
-        """Return the systems and metrics with letters as a Markdown table; with a baseline, the pairs."""
-        return self.printed().markdown()
+        """Return `summary` as a Markdown table."""
+        return self.summary().markdown()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
@@ -478,21 +561,16 @@ class Comparison:
             "rows": clean.to_dicts(),
         }
 
-    @property
-    def _is_long(self) -> bool:
-        return len(self.rows) > _MANY_ROWS and self.baseline is None
-
     def __str__(self) -> str:
-        said = "\n".join(self.sentences())
-        if self._is_long:
-            return f"{said}\n\n{self.summary().text()}\n· in brackets: {self.intervals}"
-        return f"{said}\n\n{self.table().text()}"
+        answer, *remarks = self.verdict
+        table = self.table() if settings.details else self.overview()
+        return answer_and_table(answer, table, [*remarks, *table.notes])
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.rows)} pairs)"
 
     def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts()) + (self.summary() if self._is_long else self.table()).html()
+        return html_paragraphs(self.verdict[:1]) + self.overview().html()
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

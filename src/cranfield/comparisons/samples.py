@@ -320,19 +320,12 @@ def _lists_without(scores: Scores, place: int, averaging: Averaging) -> int:
     return int((np.isnan(scores.values[:, place]).any(axis=0) & counted).sum())
 
 
-def _compared_metrics(
-    scores: Scores, metrics: Sequence[str] | None
-) -> tuple[list[int], tuple[tuple[str, comparison_facts.NotCompared], ...]]:
-    """Return the places of the metrics that systems are compared by, given or all, and why others are not."""
+def _compared_metrics(scores: Scores, metrics: Sequence[str] | None) -> tuple[list[int], tuple[str, ...]]:
+    """Return the places of the metrics with a value per user, given or all, and those with one value per system."""
     wanted = range(len(scores.metrics)) if metrics is None else [scores.metric(m) for m in metrics]
-    without: dict[str, comparison_facts.NotCompared] = {}
-    for place in wanted:
-        if scores.overall is not None and not np.isnan(scores.overall[:, place]).all():
-            without[scores.metrics[place]] = "whole system"
-        elif properties_of(scores.metrics[place]).describes:
-            without[scores.metrics[place]] = "describes"
-    if without and (metrics is not None or len(without) == len(scores.metrics)):
-        metric, why = next(iter(without.items()))
-        reason = comparison_facts.NOT_COMPARED[why]
-        raise SettingError(f"systems cannot be compared by {metric}: {reason}; compare by another metric")
-    return [place for place in wanted if scores.metrics[place] not in without], tuple(without.items())
+    whole: list[str] = []
+    if scores.overall is not None:
+        whole = [scores.metrics[place] for place in wanted if not np.isnan(scores.overall[:, place]).all()]
+    if whole and (metrics is not None or len(whole) == len(scores.metrics)):
+        raise SettingError(f"{whole[0]} has one value per system and none per user; compare by another metric")
+    return [place for place in wanted if scores.metrics[place] not in whole], tuple(whole)

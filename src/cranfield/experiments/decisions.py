@@ -83,7 +83,7 @@ class _Decisions(DecisionGroup):
         Examples
         --------
         >>> Decisions(metrics="P@10").words(without=IN_TABLES)
-        'random 80/20'
+        'a random 20 % of ratings as test'
         """
         said = {name: _phrase(name, self._of(name)) for name in _SAID if name not in without}
         plain = said.get("threshold")
@@ -237,9 +237,9 @@ else:
     --------
     >>> start = Decisions()
     >>> print(start)
-    random 80/20, full lists, P@10, Recall@10, nDCG@10, nDCG@100, AP@100 and RR@100, plain mean
+    a random 20 % of ratings as test, full lists, P@10, Recall@10, nDCG@10, nDCG@100, AP@100 and RR@100, plain mean
     >>> print(start.with_(split="random(train=0.5)", metrics="nDCG(gain=exp)@10"))
-    random 50/50, full lists, nDCG@10 with exponential gain, plain mean
+    a random 50 % of ratings as test, full lists, nDCG@10 with exponential gain, plain mean
     >>> start.with_(average="mean") == start, len({start, Decisions()})
     (True, 1)
     >>> start.with_(lists="condensed", nonrelevant=100)

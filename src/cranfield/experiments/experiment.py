@@ -115,7 +115,7 @@ class Experiment:
     Examples
     --------
     >>> print(Experiment())  # doctest: +ELLIPSIS
-    popularity, knn(k=100) and puresvd(factors=50) on world: random 80/20, full lists, P@10, Recall@10, ...
+    popularity, knn(k=100) and puresvd(factors=50) on world: a random 20 % of ratings as test, full lists, P@10, ...
     """
 
     title: str = "Which system is better?"

@@ -14,7 +14,8 @@ import polars as pl
 from cranfield._errors import InputError, SettingError, nearest
 from cranfield._numbers import count_text, time_text
 from cranfield._record import Step
-from cranfield._table import Table
+from cranfield._settings import settings
+from cranfield._table import Table, answer_and_table
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
@@ -99,9 +100,9 @@ class Results:
         by_group = facts_of_groups(self.segments(data)) if stages.SEGMENTS.wants(self.line, source) else []
         assessment = self.assessment(data)
         findings, took = self.findings(data), self.line.store.took()
-        tuning = [*how_tuned(self.line, source), *tuning_warnings(self.line, source, took)]
-        further = [*repetition_facts(self.line, source), *tuning]
-        return [*findings.facts, *further, *by_group, *([] if assessment is None else assessment.facts)]
+        warned = [*tuning_warnings(self.line, source, took), *repetition_facts(self.line, source)]
+        by_metric = [] if assessment is None else assessment.facts
+        return [*findings.facts, *warned, *by_group, *by_metric, *how_tuned(self.line, source)]
 
     def sentences(self, data: str) -> list[str]:
         """Return the `facts` on a set of ratings in words."""
@@ -205,10 +206,17 @@ class Results:
         return self.line.source(data)
 
     def __str__(self) -> str:
-        said = {name: self.facts(name) for name in self.data}
-        if len(said) == 1:
-            return "\n".join(map(str, *said.values()))
-        return "\n".join(str(experiment_facts.OnData(name, fact)) for name, facts in said.items() for fact in facts)
+        return "\n\n".join(map(self._shown, self.data))
+
+    def _shown(self, data: str) -> str:
+        """Return the answer on a set of ratings, a table and a few remarks."""
+        answer, *remarks = self.facts(data)
+        named = answer if len(self.data) == 1 else experiment_facts.OnData(data, answer)
+        comparison = self.findings(data).comparison
+        if comparison is None:
+            return answer_and_table(named, self.findings(data).table(), remarks)
+        table = comparison.table() if settings.details else comparison.overview()
+        return answer_and_table(named, table, [*remarks, *table.notes])
 
     def __repr__(self) -> str:
         return f"Results({str(self.path)!r})"
@@ -216,7 +224,7 @@ class Results:
     def _repr_html_(self) -> str:
         if not self.finished:
             return f"<p>{html.escape(repr(self))}: not finished</p>"
-        return "".join(html_paragraphs(self.facts(data)) + self.findings(data).table().html() for data in self.data)
+        return "".join(html_paragraphs(self.facts(data)[:1]) + self.findings(data).table().html() for data in self.data)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from cranfield._numbers import DASH, count_text, listed, percent_text
 from cranfield.facts.fact import Fact
-from cranfield.facts.numbers import p_text
+from cranfield.facts.numbers import fitting, p_text
 
 Row = Mapping[str, Any]
 
@@ -72,16 +72,6 @@ class LeadShare(Fact):
 
     def _said(self) -> str:
         return interval_text(self.share, self.lower, self.upper)
-
-    @property
-    def beside_chance(self) -> str:
-        """What chance alone gives, as the end of a sentence."""
-        if self.chance is None:
-            return ""
-        least = "all of them in 5 % of cases or more"
-        if self.chance <= 1 - 1e-6:
-            least = f"{int(100 * self.chance)} % or more in 5 % of cases"
-        return f"; if they were equally good, one of them would lead in {least}"
 
 
 class JointTest(Fact):
@@ -162,10 +152,59 @@ class FirstPlaces(Fact):
 
     def _said(self) -> str:
         rows = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])
-        texts = [f"{row['system']} is first in {share_text(row['share'])} of the cells" for row in rows[:4]]
-        fewer = f", and {len(rows) - 4} more in fewer cells" if len(rows) > 4 else ""
+        texts = [f"{row['system']} is first in {share_text(row['share'])} of the set-ups" for row in rows[:4]]
+        fewer = f", and {len(rows) - 4} more in fewer set-ups" if len(rows) > 4 else ""
         tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
         return f"Of {len(self.rows)} systems, {', '.join(texts)}{fewer}{tied}."
+
+
+class Survival(Fact):
+    """Whether the winner of the starting point survives: how many set-ups it leads, and what reverses it."""
+
+    leader: str
+    other: str
+    equal: bool  # whether they are equal under the starting point
+    share: float  # of the set-ups that the leader leads
+    setups: int
+    # Options in words, one for each decision of which a single change reverses the winner, the largest effect first.
+    reversing: tuple[str, ...]
+    by_two: bool  # whether two changes together reverse it
+
+    def _said(self) -> str:
+        if self.setups == 1:
+            return "There is one set-up, so nothing can be said about other decisions."
+        share = f"{share_text(self.share)} of {self.setups:,} set-ups"
+        if self.equal:
+            return f"{self.leader} and {self.other} are equal as set up; {self.leader} leads in {share}."
+        return fitting(
+            f"{opening}; {end}."
+            for end in self._reversed
+            for opening in (f"{self.leader} leads {self.other} in {'only ' * (self.share < 0.5)}{share}",)
+        )
+
+    @property
+    def _reversed(self) -> list[str]:
+        if len(self.reversing) > 1:
+            named = f"{', '.join(self.reversing[:-1])} or {self.reversing[-1]}"
+            return [
+                f"with {named} {self.other} leads",
+                f"changing any one of {len(self.reversing)} decisions reverses it",
+            ]
+        if self.reversing:
+            return [f"with {self.reversing[0]} {self.other} leads", "changing one decision reverses it"]
+        if self.by_two:
+            return ["only two changes together reverse it"]
+        return ["no change of one or two decisions reverses it"]
+
+
+class ChanceShare(Fact):
+    """The share of the set-ups that one of two equally good systems reaches in 5 % of cases: set-ups are alike."""
+
+    chance: float
+
+    def _said(self) -> str:
+        most = "all" if self.chance > 1 - 1e-6 else f"{int(100 * self.chance)} % or more"
+        return f"Of two equally good systems, one would lead in {most} of these set-ups in 5 % of cases."
 
 
 class LeadAtStart(Fact):
@@ -187,110 +226,24 @@ class LeadAtStart(Fact):
         return f"Under the starting point {self.leader} {how} {self.other} ({numbers} by a single t-test over users)."
 
 
-class SameQuestion(Fact):
-    """How often the leader of the starting point leads (or ``trails``) in the universes of its question."""
-
-    leader: str
-    what: str
-    answer: QuestionAnswer
-
-    def _said(self) -> str:
-        answer, p = self.answer, self.answer.relied_on
-        question = f"same question ({question_text(answer.question)})"
-        if answer.universes == 1:
-            return f"The {question} has no other universe."
-        share, significantly = answer.share(self.what), answer.share(f"{self.what} significantly").share
-        joint = ""
-        if p:
-            tested = f"median z, {p_phrase(p['median'])}; either way, {p_phrase(p['either'])}"
-            joint = f". Their {answer.test}: {tested}"
-        return (
-            f"Of the {answer.universes:,} universes of the {question}, {self.leader} leads in {share} and "
-            f"significantly in {share_text(significantly)}{share.beside_chance}{joint}."
-        )
-
-
-class LedCells(Fact):
-    """How often the leader of the starting point leads (or ``trails``) over all cells, and how often the other does."""
-
-    leader: str
-    other: str
-    what: str
-    crossed: CrossedOptions
-    cells: int
-    complete: bool
-    answer: QuestionAnswer
-
-    def _said(self) -> str:
-        answer, leads = self.answer, self.answer.share(self.what)
-        if self.cells == 1:
-            return f"There is one cell, {self.crossed}: nothing can be said about other decisions."
-        crossed = f"{self.cells:,} cells{'' if self.complete else ', a sample,'} that cross {self.crossed}"
-        equal = answer.share("equal").share
-        if equal == 1:
-            return f"In all {crossed}, they are equal."
-        others = share_text(answer.share("trails" if self.what == "leads" else "leads").share)
-        level = f"; they are equal in {share_text(equal)}" if equal else ""
-        distinct = f"of the {answer.universes:,} distinct universes"
-        of_distinct = share_text(answer.share(self.what, "universes").share)
-        return (
-            f"Of the {crossed}, {self.leader} leads in {leads} and {self.other} in {others}{level} ({distinct}, "
-            f"{self.leader} in {of_distinct}){leads.beside_chance}."
-        )
-
-
 class JointDifference(Fact):
-    """The joint test of all universes: the share with a significant difference, and whether the systems differ."""
+    """The joint test of all set-ups: whether the systems differ somewhere, and whether one of them leads overall."""
 
     answer: QuestionAnswer
     alpha: float
 
     def _said(self) -> str:
-        joint, p = self.answer.joint, self.answer.relied_on
-        assert joint is not None
-        either, median, net, largest = (p_phrase(p[name]) for name in ("either", "median", "net", "largest"))
-        said = (
-            f"In {share_text(joint.observed['either'])} of the universes one is significantly better, one way or the "
-            f"other (without any difference {share_text(joint.expected['either'])} on average, and "
-            f"{share_text(joint.often['either of universes'])} or more in 5 % of cases; {self.answer.test}, {either}"
-        )
+        p, test = self.answer.relied_on, self.answer.test
+        either, median = (p_phrase(p[name]) for name in ("either", "median"))
         if p["either"] < self.alpha <= p["median"]:
-            overall = f"neither leads overall (median z, {median}; net share, {net})"
-            return f"{said}), yet {overall}: the decisions change the winner."
+            return f"Somewhere they differ, but neither leads overall: decisions change the winner ({test}, {either})."
         if p["either"] < self.alpha:
-            return f"{said}; median z, {median}). That they differ somewhere does not say who leads."
+            return f"All set-ups together show that they differ ({test}, {either}; median, {median})."
         if p["median"] < self.alpha:
-            return f"{said}). The median of all z does show that they differ ({median})."
+            return f"All set-ups together show that they differ by the median ({test}, {median})."
         if p["largest"] < self.alpha:
-            return f"{said}). Only the largest of all differences shows that they differ (max |z|, {largest})."
-        return f"{said}). Together the universes do not show that the systems differ."
-
-
-class NotAProbability(Fact):
-    """What a share of universes is."""
-
-    def _said(self) -> str:
-        return (
-            "A share of universes is not a probability: it is a property of the options that were opened, and other "
-            "options give another share."
-        )
-
-
-class LeadByQuestion(Fact):
-    """Which of two systems leads more often in each question."""
-
-    systems: tuple[str, str]
-    answers: tuple[QuestionAnswer, ...]
-
-    def _said(self) -> str:
-        who = (*(f"{system} leads more often" for system in self.systems), "neither")
-        led: tuple[list[str], ...] = ([], [], [])
-        for answer in self.answers:
-            leads, trails = answer.share("leads").share, answer.share("trails").share
-            place = 2 if leads == trails else int(trails > leads)
-            led[place].append(f"{question_text(answer.question)} ({share_text(max(leads, trails))})")
-        parts = [f"{name} with {_few(questions)}" for name, questions in zip(who, led) if questions]
-        return f"Question by question: {'; '.join(parts)}."
+            return f"Only the largest difference shows that they differ ({test}, {p_phrase(p['largest'])})."
+        return f"All set-ups together do not show that they differ ({test}, {either})."
 
 
 class Swap(Fact):
@@ -300,9 +253,6 @@ class Swap(Fact):
     kind: str
     before: str
     after: str
-
-    def _said(self) -> str:
-        return f"{self.decision} {self.after} instead of {self.before}"
 
 
 class Flip(Fact):
@@ -320,15 +270,6 @@ class Flip(Fact):
     significant: bool
     turns_winner: bool
     turns_significance: bool
-
-    def _said(self) -> str:
-        question = "another question, " if any(swap.kind == "question" for swap in self.swaps) else ""
-        return f"{' with '.join(map(str, self.swaps))} ({question}{p_phrase(self.p)})"
-
-
-def _flipped(flips: Sequence[Flip]) -> str:
-    # The largest effects come first: they are the most certain.
-    return _few(sorted(flips, key=lambda flip: -abs(flip.d_z)))
 
 
 class Flips(Fact):
@@ -350,40 +291,6 @@ class Flips(Fact):
         """The single changes that change the significance but not the winner."""
         return tuple(flip for flip in self.singles if flip.turns_significance and not flip.turns_winner)
 
-    def _said(self) -> str:
-        n = len(self.singles)
-        here = f" here (of {self.possible} possible ones)" if n < self.possible else ""
-        changes = f"the {n} single changes{here}"
-        if self.turning and not self.pairs:
-            of_these = ": " if n == 1 else f". Of {changes} these do: "
-            return f"One decision is enough to change the winner{of_these}{_flipped(self.turning)}."
-        none = f"The single change{here} does not change" if n == 1 else f"None of {changes} changes"
-        if self.pairs:
-            return f"{none} the winner; two decisions together do: {_flipped(self.pairs)}."
-        return f"{none} the winner, nor do two decisions together."
-
-
-class LeadKept(Fact):
-    """Under how many single changes the leader of the starting point still leads, and what changes its significance."""
-
-    leader: str
-    flips: Flips
-
-    def _said(self) -> str:
-        flips, n = self.flips, len(self.flips.singles)
-        kept = [flip for flip in flips.singles if flip.lead == flips.lead]
-        if not kept:
-            return f"{self.leader} does not keep the lead under any single change."
-        significant = sum(flip.significant for flip in kept)
-        of_all = f"{'all' if len(kept) == n else len(kept)} of the {n} single changes"
-        text = f"Under {'the single change' if n == 1 else of_all} {self.leader} still leads"
-        text += ", always significantly" if significant == len(kept) else f", significantly in {significant}"
-        turned = flips.turning_significance
-        if turned:
-            what = f"{'lose' if flips.significant else 'gain'}{'s' if len(turned) == 1 else ''}"
-            text += f"; {len(turned)} {what} significance: {_flipped(turned)}"
-        return f"{text}."
-
 
 class LargestInfluences(Fact):
     """The decisions that explain most of the variance of the effect size: rows of `Audit.influence` on d_z."""
@@ -403,7 +310,7 @@ class LargestInfluences(Fact):
         chance, first = [row["shapley"] for row in self.rows if row["kind"] == "chance"], self.rows[0]
         floor = f"; chance has {share_text(sum(chance))}" if chance else ""
         rest = f"; {share_text(first['rest'])} is not explained" if first["method"] == "least squares" else ""
-        return f"Largest shares of the variance of the effect size over the cells: {listed(texts)}{floor}{rest}."
+        return f"Largest shares of the variance of the effect size over the set-ups: {listed(texts)}{floor}{rest}."
 
 
 class LeadRule(Fact):
@@ -429,7 +336,7 @@ class LeadRule(Fact):
         where = "; or ".join(" and ".join(path) for path in self.paths)
         return (
             f"{self.other} leads if: {where}; otherwise {self.leader}. This is right for {share_text(self.accuracy)} "
-            f"of the cells, and {majority}."
+            f"of the set-ups, and {majority}."
         )
 
 
@@ -494,7 +401,7 @@ class SignificantByTest(Fact):
 
     def _said(self) -> str:
         shares = _tests(self.rows, lambda row: f"in {share_text(row['significant'])}")
-        return f"One is significantly better in this share of the cells, test by test: {shares}."
+        return f"One is significantly better in this share of the set-ups, test by test: {shares}."
 
 
 class StartByTest(Fact):
@@ -522,7 +429,7 @@ class TrueLead(Fact):
     def _said(self) -> str:
         row, first = self.row, self.row["truly_better"] == self.row["system_a"]
         (better, value), (worse, other) = [(row[f"system_{x}"], row[f"true_{x}"]) for x in ("ab" if first else "ba")]
-        agrees = "Most cells agree" if row["right"] > 0.5 else "Most cells do not agree"
+        agrees = "Most set-ups agree" if row["right"] > 0.5 else "Most set-ups do not agree"
         return (
             f"In truth ({self.source}) {better} ({value:.4g}) is better than {worse} ({other:.4g}). {agrees}: {better} "
             f"leads in {interval_text(row['right'], row['lower'], row['upper'])} of them, significantly in "
@@ -544,7 +451,7 @@ class TrueOrderReached(Fact):
     def _said(self) -> str:
         tau, best, worst = map(_tau, (self.overall, self.best, self.worst))
         return (
-            f"The measured order of all systems agrees with the true one by a mean tau of {tau} over all cells. The "
+            f"The measured order of all systems agrees with the true one by a mean tau of {tau} over all set-ups. The "
             f"decision that matters most for it is {self.best['decision']}: the mean tau is {best} with "
             f"{self.best['option']} and {worst} with {self.worst['option']}."
         )
@@ -619,7 +526,7 @@ class SampledCells(Fact):
 
     def _said(self) -> str:
         return (
-            f"The {self.cells:,} cells are a balanced sample of all combinations; the counts of pairs of options "
+            f"The {self.cells:,} set-ups are a balanced sample of all combinations; the counts of pairs of options "
             f"differ from equal counts by {percent_text(self.imbalance, ' %')} on average."
         )
 
@@ -633,7 +540,7 @@ class NotSumsOverUsers(Fact):
     def _said(self) -> str:
         which = f" ({', '.join(self.options)})" if self.options else ""
         return (
-            f"{self.universes:,} universes{which} have an average that is not a sum over users: they are left out of "
+            f"{self.universes:,} set-ups{which} have an average that is not a sum over users: they are left out of "
             "the joint test, of chance and of intervals."
         )
 

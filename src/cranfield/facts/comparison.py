@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
-from cranfield.facts.numbers import decimals, exact_percent, gain_ends, gain_percent, p_equals, p_text
+from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals
 from cranfield.facts.scores import NothingRelevant
 
 Row = Mapping[str, Any]
@@ -19,6 +19,7 @@ Row = Mapping[str, Any]
 
 _MOST_NAMES = 4
 _RULES = {True: "counted as 0", False: "left out"}
+_NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
 
 class Population(Fact):
@@ -55,57 +56,40 @@ class Lead:
         self.share_interval = sorted(better * (ratio - 1) for ratio in ratios[1:])
 
     def __str__(self) -> str:
-        share = "" if np.isnan(self.share) else f", {gain_percent(self.share)}{gain_ends(self.share_interval)}"
-        if np.isnan(self.interval).any():
-            return f"{self.short} (too few users for an interval)"
-        return f"{self._text(self.gain)} {self._brackets}{share}"
-
-    def _text(self, value: float) -> str:
-        return number_text(value, self._digits)
+        """Return its size: in percent, or as it is where there is no ratio."""
+        return number_text(self.gain, self._digits) if np.isnan(self.share) else gain_percent(self.share)
 
     @property
-    def _brackets(self) -> str:
-        return f"[{', '.join(map(self._text, self.interval))}]"
+    def signed(self) -> str:
+        """Its size with its sign."""
+        return str(self) if str(self).startswith("-") else f"+{self}"
 
     @property
     def ends(self) -> str:
-        """Only the intervals of the lead, absolute and relative, as the end of a sentence."""
+        """Its interval, in the unit of its size; empty if there is none."""
         if np.isnan(self.interval).any():
-            return "has too few users for an interval"
-        share = "" if np.isnan(self.share) else gain_ends(self.share_interval)
-        return f"has the interval {self._brackets}{f',{share} %' if share else ''}"
+            return ""
+        if not np.isnan([self.share, *self.share_interval]).any():
+            return gain_range(self.share_interval)
+        return " to ".join(number_text(end, self._digits) for end in self.interval)
 
     @property
-    def short(self) -> str:
-        """The lead without intervals."""
-        return self._text(self.gain) + ("" if np.isnan(self.share) else f", {gain_percent(self.share, sign='+')}")
+    def evidence(self) -> str:
+        """Its interval and its p-value, which is corrected like the interval, for brackets."""
+        return ", ".join(filter(None, (self.ends, self.p)))
 
     @property
     def p(self) -> str:
-        """The p-value of the pair, and the corrected one if it differs."""
-        single, corrected = self.row["p"], self.row["p_corrected"]
-        if p_text(single) == p_text(corrected):
-            return f"p {p_equals(corrected)}"
-        return f"p {p_equals(single)}, corrected for all pairs {p_text(corrected)}"
+        """The corrected p-value."""
+        return f"p {p_equals(self.row['p_corrected'])}"
 
     @property
-    def ties(self) -> str:
-        """The number of users for whom the two are equal, in words."""
-        return f"equal for {self.row['ties']:,} of {count_text(self.row['n'], 'user')}"
-
-    @property
-    def could_show(self) -> str:
-        """The number of users for whom the two are equal, and what a test of the users could have shown."""
-        return f"{self.ties}; {_power(self.smallest)}" if self.smallest else self.ties
-
-    @property
-    def smallest(self) -> str:
-        """The smallest difference that a test of the users shows with power 0.8; empty if nothing varies."""
+    def smallest(self) -> float:
+        """The smallest difference that a test of these users shows with power 0.8, in the unit of its size; or NaN."""
         smallest = self.row["smallest_difference"]
         if smallest is None or not smallest > 0:
-            return ""
-        share = "" if np.isnan(self.share) or not self.base > 0 else f" ({gain_percent(smallest / self.base)})"
-        return f"{self._text(smallest)}{share}"
+            return np.nan
+        return smallest if np.isnan(self.share) or not self.base > 0 else smallest / self.base
 
 
 @dataclass(frozen=True)
@@ -142,6 +126,7 @@ class MetricStanding(Fact):
     baseline: str | None = None  # the system that all others are compared with; None if every pair is compared
     population: Population | None = None  # the users that are compared, if not all
     without_values: tuple[str, ...] = ()  # systems for which the metric is undefined for every user
+    role: str = "accuracy"  # what the metric is for; only accuracy and value have winners
 
     def pair(self, first: str, second: str) -> Lead:
         """Return by how much the first of two systems leads."""
@@ -162,104 +147,151 @@ class MetricStanding(Fact):
         """Whether every user has the same value from every system."""
         return all(row["ties"] == row["n"] for row in self.rows)
 
+    @property
+    def winners(self) -> list[str | None]:
+        """The better system of each pair, None where neither is shown to be better."""
+        return [row["better"] for row in self.rows]
+
+    @property
+    def reference(self) -> str:
+        """The system that differences are shown from: the baseline, or the best one."""
+        return self.baseline or next(iter(self.means))
+
     @cached_property
     def tiers(self) -> Tiers:
         """Which systems are level at the top, and which ones they beat."""
         return Tiers.of(self.rows, list(self.means))
 
-    def _said(self) -> str:
-        if len(self.rows) == 1:
-            said = self._of_two()
-        else:
-            said = self._of_many() if self.baseline is None else self._against(self.baseline)
-        name = f"{self.metric}, {self.population}" if self.population else self.metric
-        if self.without_values:
-            said += f" It is undefined for every user of {_names(self.without_values)}."
-        return f"{name}: {said}"
+    @property
+    def against(self) -> dict[str, str]:
+        """What is shown of each system against the reference: better, worse or undecided."""
+        words = {self.reference: "worse", None: "undecided"}
+        better = {row["system_a"]: row["better"] for row in self.rows if row["system_b"] == self.reference}
+        better |= {row["system_b"]: row["better"] for row in self.rows if row["system_a"] == self.reference}
+        return {system: words.get(better[system], "better") for system in self.means if system in better}
 
-    def _average(self, system: str) -> str:
-        return number_text(self.means[system], self.digits)
+    def _said(self) -> str:
+        name = f"{self.metric}, {self.population}" if self.population else self.metric
+        without = f" It is undefined for every user of {_names(self.without_values)}." if self.without_values else ""
+        return f"{name}: {self.answer}{without}"
+
+    @property
+    def answer(self) -> str:
+        """Who is better, by how much and how sure; or what these users could have shown: at most 25 words."""
+        if not self.rows[0]["n"]:
+            return f"{listed([*self.means])} have no users in common."
+        if self.is_equal:
+            users = "the only user" if self.rows[0]["n"] == 1 else f"each of {self.rows[0]['n']:,} users"
+            return fitting(
+                f"{who} have the same value for {users}." for who in (listed([*self.means]), self._all_systems)
+            )
+        if self.role == "description":
+            first, *_, last = [*self.means][:: -1 if self.lower_is_better else 1]
+            return f"{first} has the highest value and {last} the lowest; neither is better."
+        if len(self.rows) == 1:
+            return self._of_two()
+        return self._of_many() if self.baseline is None else self._against(self.baseline)
+
+    @property
+    def _all_systems(self) -> str:
+        return all_systems(len(self.means)).capitalize()
 
     def _of_two(self) -> str:
         row = self.rows[0]
-        if row["n"] == 0:
-            return f"{row['system_a']} and {row['system_b']} have no users in common."
         first, second = self.means
-        if row["better"] is not None:  # a rank test may favour the other system
-            first, second = row["better"], row["system_a"] if row["better"] == row["system_b"] else row["system_b"]
+        if row["better"] is None:
+            lead = self.pair(first, second)
+            neither = f"Neither {first} nor {second} is shown to be better"
+            return fitting(
+                f"{neither}{inner}{end}."
+                for end in (self._could_show([lead]), "")
+                for inner in (f" ({lead.evidence})", f" ({lead.ends or lead.p})", "")
+            )
+        if row["better"] != first:  # by a rank test, although its average is not the higher one
+            first, second = second, first
+            wins = (row["wins"], row["losses"]) if first == row["system_a"] else (row["losses"], row["wins"])
+            counts = f"{wins[0]:,} against {wins[1]:,}, {self.pair(first, second).p}"
+            return f"{first} beats {second} for more users ({counts}), though not on average."
         lead = self.pair(first, second)
-        names = [f"{system} ({self._average(system)})" for system in (first, second)]
-        wins, losses = ("wins", "losses") if first == row["system_a"] else ("losses", "wins")
-        better, worse = f"better for {row[wins]:,}", f"worse for {row[losses]:,}"
-        if row["significant"]:
-            users = f"{row['n']:,} users: {better}, equal for {row['ties']:,}, {worse}"
-            return f"{names[0]} is better than {names[1]} by {lead} ({lead.p}; {users})."
-        if self.is_equal:
-            every = "the only user" if row["n"] == 1 else f"each of {row['n']:,} users"
-            return f"{names[0]} and {names[1]} have the same value for {every}."
-        difference = f"there is no significant difference between {names[0]} and {names[1]}"
-        return f"{difference}: {lead} ({lead.p}; {better}, {worse}, {lead.could_show})."
+        return fitting(f"{first} beats {second} by {lead} ({inner})." for inner in (lead.evidence, lead.p))
+
+    def _could_show(self, leads: Sequence[Lead]) -> str:
+        """Return what a test of these users could have shown, as the end of a sentence."""
+        sizes = sorted(lead.smallest for lead in leads if not np.isnan(lead.smallest))
+        if not sizes:
+            return ""
+        if any(np.isnan(lead.share) for lead in leads):
+            ends = [number_text(size, self.digits) for size in (sizes[0], sizes[-1])]
+        else:
+            ends = [gain_percent(size) for size in (sizes[0], sizes[-1])]
+        size = ends[-1] if ends[0] == ends[-1] else f"{ends[0].removesuffix(' %')} to {ends[-1]}"
+        return f"; these {count_text(self.rows[0]['n'], 'user')} could have shown {size}"
 
     def _of_many(self) -> str:
-        said = [self._top()]
-        if self.tiers.beaten:
-            said.append(self._beats())
-        if self.tiers.between:
-            are = "is" if len(self.tiers.between) == 1 else "are"
-            said.append(f"{_names(self.tiers.between)} {are} level with some of them only")
-        text = "; ".join(said) + "."
-        if len(self.tiers.top) == 1 or self.is_equal:
-            return text
-        largest = self._largest()
-        pair = " and ".join(largest.systems)
-        return f"{text} The largest difference, between {pair}, {largest.ends} ({largest.p}; {largest.could_show})."
-
-    def _top(self) -> str:
-        top, best = self.tiers.top, self.tiers.top[0]
+        top, beaten, between = self.tiers.top, self.tiers.beaten, self.tiers.between
         if len(top) == 1:
-            return f"{best} is best ({self._average(best)})"
-        largest = f"largest difference {self._largest().short}"
-        if self.tiers.beaten or self.tiers.between:
-            return f"{_names(top)} are level at the top ({self._average(best)}; {largest})"
-        if self.is_equal:
-            return f"all {len(top)} systems have the same value for every user, {self._average(best)} on average"
-        if len({f"{mean:.12g}" for mean in self.means.values()}) == 1:
-            return f"all {len(top)} systems have the same average, {self._average(best)}"
-        what = f"there is no significant difference between the {len(top)} systems"
-        return f"{what} ({largest}; {best} has the best average, {self._average(best)})"
-
-    def _largest(self) -> Lead:
-        """Return the largest difference among the top systems, by the averages over the users of each pair."""
-        top = self.tiers.top
+            return self._one_best(top[0], [*beaten, *between])
         pairs = [self.pair(a, b) for place, a in enumerate(top) for b in top[place + 1 :]]
-        return max(pairs, key=lambda lead: abs(np.nan_to_num(lead.gain)))
+        largest = max(pairs, key=lambda lead: abs(np.nan_to_num(lead.gain)))
+        if not beaten and not between:
+            if len({f"{mean:.12g}" for mean in self.means.values()}) == 1:
+                return f"{self._all_systems} have the same average, {number_text(self.means[top[0]], self.digits)}."
+            nothing = f"No difference between the {len(top)} systems is shown"
+            which = f"; the largest, {' over '.join(largest.systems)}, is {largest}"
+            return fitting(
+                f"{nothing}{inner}{end}."
+                for end in (self._could_show([largest]), "")
+                for inner in (f"{which} ({largest.ends or largest.p})", which, "")
+            )
+        worse = [f"; {_are(beaten, 'worse', names)}" if beaten else "" for names in (3, 0)]
+        some = f"; {_are(between, 'level with some of them', 3)}" if between else ""
+        return fitting(
+            f"{names} lead, undecided among them{inner}{end}{some}."
+            for names in ([listed(top)] if len(top) <= _MOST_NAMES else []) + [f"{len(top)} systems"]
+            for inner in (f" (up to {largest}, {largest.ends})", "")
+            for end in worse
+        )
 
-    def _beats(self) -> str:
-        top, beaten = self.tiers.top, self.tiers.beaten
-        leads = [self.pair(leader, other) for leader in top for other in beaten]
-        least = min(leads, key=lambda lead: lead.gain)
-        who = "it beats" if len(top) == 1 else "they beat"
-        whom = _names(beaten) if len(beaten) <= _MOST_NAMES else f"the other {len(beaten)}"
-        return f"{who} {whom} by {'at least ' if len(leads) > 1 else ''}{least}"
+    def _one_best(self, best: str, others: list[str]) -> str:
+        lead = self.pair(best, others[0])
+        rest = others[1:]
+        ends = ["", ""] if not rest else [f" and {listed(rest)}", f" and the {count_text(len(rest), 'other')}"]
+        if not lead.gain > 0:  # by a rank test
+            return f"{best} is best: it beats {listed(others)} for more users ({lead.p})."
+        return fitting(
+            f"{best} is best: it beats {others[0]} by {lead} ({inner}){end}."
+            for inner in (lead.evidence, lead.p)
+            for end in (ends if len(rest) < _MOST_NAMES else ends[1:])
+        )
 
     def _against(self, baseline: str) -> str:
-        leads = {row["system_a"]: self.pair(row["system_a"], baseline) for row in self.rows}
-        better = [system for system, lead in leads.items() if lead.row["better"] == system]
-        worse = [system for system, lead in leads.items() if lead.row["better"] == baseline]
-        level = {system: lead for system, lead in leads.items() if system not in better and system not in worse}
-        said = [f"of {len(leads)} systems {_count(better)} better than {baseline} and {_count(worse)} worse"]
-        for word, group in (("better", better), ("worse", worse)):
-            named = [f"{system} ({leads[system]}, {leads[system].p})" for system in group]
-            if named:
-                said.append(f"{word}: {_names(named)}")
-        if level:
-            named = [f"{system} ({lead}, {lead.p}; {lead.ties})" for system, lead in level.items()]
-            said.append(f"no significant difference from it: {_names(named)}")
-            ranked = sorted(level.values(), key=lambda lead: lead.row["smallest_difference"] or 0.0)
-            sizes = list(dict.fromkeys(filter(None, (ranked[0].smallest, ranked[-1].smallest))))
-            if sizes:
-                said.append(_power(" to ".join(sizes)))
-        return "; ".join(said) + "."
+        kinds: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+        for system, kind in self.against.items():
+            kinds[kind].append(system)
+        better, worse, undecided = kinds.values()
+        if not better and not undecided:
+            lead = self.pair(baseline, worse[0])
+            others = "both others" if len(worse) == 2 else f"all {len(worse)} others"
+            return fitting(
+                f"{baseline} beats {others}, {worse[0]} by {lead} ({inner})." for inner in (lead.evidence, lead.p)
+            )
+        leads = [self.pair(system, baseline) for system in undecided]
+        if better:
+            lead = self.pair(better[0], baseline)
+            opening = [f"{better[0]} beats {baseline} by {lead} ({inner})" for inner in (lead.evidence, lead.p)]
+            could_show = [""]
+        else:
+            what = "beat" if worse else "differ from"
+            opening = [f"No system is shown to {what} {baseline}"]
+            could_show = [self._could_show(leads), ""]
+        undecided = undecided if better or worse else []
+        parts = [(better[1:], "better too"), (worse, "worse"), (undecided, "undecided")]
+        return fitting(
+            "; ".join([first, *(_are(group, word, names) for group, word in parts if group)]) + f"{end}."
+            for end in could_show
+            for first in opening
+            for names in (3, 1, 0)
+        )
 
 
 class Unmeasured(Fact):
@@ -282,57 +314,149 @@ class Unmeasured(Fact):
         return f"{listed(self.metrics)}: nothing can be said, since {why}."
 
 
-class Overall(Fact):
-    """How the systems stand over several metrics."""
+class OtherMetrics(Fact):
+    """Whether the other metrics of accuracy and value give the same answer as the main one."""
 
-    standings: tuple[MetricStanding, ...]  # how they stand by each metric that has a result
-    unmeasured: int = 0  # the number of metrics without a result
+    main: MetricStanding
+    others: tuple[MetricStanding, ...]
 
     def _said(self) -> str:
-        first = self.standings[0]
-        said = self._by_tiers() if first.baseline is None else self._against(first.baseline)
-        return f"{said}, {first.population}." if first.population else f"{said}."
-
-    @property
-    def _by_all(self) -> str:
-        n = len(self.standings)
-        return ("both metrics" if n == 2 else f"all {n} metrics") + " that can be measured" * (self.unmeasured > 0)
+        return self._by_tiers() if self.main.baseline is None else self._against(self.main.baseline)
 
     def _by_tiers(self) -> str:
-        tops = {standing.metric: standing.tiers.top for standing in self.standings}
-        systems = list(self.standings[0].means)
-        leaders = [system for system in systems if all(system in top for top in tops.values())]
-        if len(leaders) == len(systems):
-            return f"There is no significant difference between {_names(leaders)} by {self._by_all}"
-        if len(leaders) > 1:
-            return f"{_names(leaders)} are level at the top by {self._by_all}"
-        alone = {system: sum(top == (system,) for top in tops.values()) for system in systems}
-        level = {system: sum(system in top for top in tops.values()) for system in systems}
-        best = max(alone, key=lambda system: (level[system], alone[system]))
-        if alone[best] == len(tops):
-            return f"{best} is best by {self._by_all}"
-        with_whom: dict[tuple[str, ...], list[str]] = {}
-        for name, top in tops.items():
-            if best in top and len(top) > 1:
-                with_whom.setdefault(tuple(system for system in top if system != best), []).append(name)
-        shared = [f"with {_names(others)} by {_names(names)}" for others, names in with_whom.items()]
-        said = [f"level {listed(shared)}"] if shared else []
-        behind = [name for name, top in tops.items() if best not in top]
+        standings = (self.main, *self.others)
+        best, total = self.main.reference, len(standings)
+        by_all = "both metrics" if total == 2 else f"all {total} metrics"
+        if all(len(standing.tiers.top) == len(standing.means) for standing in standings):
+            return f"{'Neither metric' if total == 2 else f'None of {total} metrics'} shows a difference."
+        alone = [standing.metric for standing in standings if standing.tiers.top == (best,)]
+        level = [
+            standing.metric for standing in standings if best in standing.tiers.top and len(standing.tiers.top) > 1
+        ]
+        behind = {standing.metric: standing.reference for standing in standings if best not in standing.tiers.top}
+        if len(alone) == total:
+            return f"{best} is first by {by_all}."
+        if len(level) == total:
+            return f"{best} is level at the top by {by_all}."
+        said = [f"{best} is first by {len(alone)} of {total} metrics"] if alone else []
+        if level:
+            said.append(
+                f"level at the top by {_names(level)}" if alone else f"{best} is level at the top by {_names(level)}"
+            )
         if behind:
-            said.append(f"not at the top by {_names(behind)}")
-        if not alone[best]:
-            return f"No system is first alone by any of {len(tops)} metrics: {best} is {', and '.join(said)}"
-        return f"{best} is first by {alone[best]} of {len(tops)} metrics, {', and '.join(said)}"
+            ahead = [f"{metric} ({leader} leads)" for metric, leader in behind.items()]
+            said.append(f"behind by {_names(ahead)}")
+        return f"{', '.join(said)}."
 
     def _against(self, baseline: str) -> str:
-        counts: dict[str, list[int]] = {}
-        for standing in self.standings:
-            for row in standing.rows:
-                count = counts.setdefault(row["system_a"], [0, 0])
-                count[0] += row["better"] == row["system_a"]
-                count[1] += row["better"] == baseline
-        named = [f"{system} by {better} (worse by {worse})" for system, (better, worse) in counts.items()]
-        return f"Better than {baseline}, of {len(self.standings)} metrics: {_names(named)}"
+        other: dict[tuple[str, str], list[str]] = {}
+        for standing in self.others:
+            for system, kind in standing.against.items():
+                if self.main.against.get(system, "undecided") != kind:
+                    other.setdefault((system, kind), []).append(standing.metric)
+        if not other:
+            names = [standing.metric for standing in self.others]
+            who = listed(names) if len(names) < _MOST_NAMES else f"The other {len(names)} metrics"
+            return f"{who} {'agrees' if len(names) == 1 else 'agree'}."
+        by_kind = [f"{system} is {kind} by {listed(metrics)}" for (system, kind), metrics in other.items()]
+        counts = [f"{system} {kind} by {len(metrics)}" for (system, kind), metrics in other.items()]
+        return fitting(
+            (
+                f"Against {baseline}, {'; '.join(by_kind)}.",
+                f"Against {baseline}, of {len(self.others)} other metrics: {'; '.join(counts)}.",
+                f"By other metrics, {len({system for system, _ in other})} systems stand otherwise against {baseline}.",
+            ),
+            most=40,
+        )
+
+
+TESTS = {
+    "student": "Student's paired t-test",
+    "log_student": "Student's paired t-test of the logarithms",
+    "permutation": "a paired permutation test",
+    "wilcoxon": "Wilcoxon's signed-rank test",
+    "sign": "the sign test",
+    "bootstrap": "a paired bootstrap test",
+    "tukey": "a randomised Tukey HSD test",
+}
+"""The tests as papers name them."""
+
+CORRECTIONS = {
+    "none": "without correction",
+    "bonferroni": "with Bonferroni's correction",
+    "holm": "with Holm's correction",
+    "max_t": "with the max-|t| correction of Westfall and Young",
+    "benjamini_hochberg": "with the correction of Benjamini and Hochberg",
+}
+"""The corrections as papers name them."""
+
+
+class ResultsParagraph(Fact):
+    """The results by the main metric as a paragraph for a paper: averages, differences, intervals, p, test and n."""
+
+    standing: MetricStanding
+    test: str
+    correction: str
+    alpha: float
+    comparisons: int  # that the correction is over
+
+    def _said(self) -> str:
+        standing, reference = self.standing, self.standing.reference
+        said = [
+            f"By {standing.metric}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
+            f"{number_text(standing.means[reference], standing.digits)}."
+        ]
+        groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+        for system, kind in standing.against.items():
+            lead, mean = standing.pair(system, reference), number_text(standing.means[system], standing.digits)
+            groups[kind].append(f"{system} ({mean}, {lead.signed}, {lead.evidence})")
+        for kind in ("better", "worse"):
+            if groups[kind]:
+                are = "is" if len(groups[kind]) == 1 else "are"
+                said.append(f"{listed(groups[kind])} {are} significantly {kind}.")
+        if groups["undecided"]:
+            do = "does" if len(groups["undecided"]) == 1 else "do"
+            said.append(f"{listed(groups['undecided'])} {do} not differ significantly from it.")
+        over = f" over {self.comparisons} comparisons" if self.correction != "none" and self.comparisons > 1 else ""
+        hold = "hold for all comparisons at once" if self.correction != "none" else "are for each comparison alone"
+        name = self.test.split("(")[0]
+        said.append(
+            f"Differences are tested by {TESTS.get(name, name)}, two-sided, at α = {self.alpha:g}, "
+            f"{CORRECTIONS.get(self.correction, self.correction)}{over}; the {100 * (1 - self.alpha):g} % intervals "
+            f"{hold}."
+        )
+        return " ".join(said)
+
+
+class PairsThatDiffer(Fact):
+    """How many pairs of systems differ significantly by a metric."""
+
+    metric: str
+    significant: int
+    pairs: int
+
+    def _said(self) -> str:
+        many = "No pair of systems differs" if not self.significant else None
+        if self.pairs == 1:
+            many = "The two systems differ" if self.significant else "The two systems do not differ"
+        return f"{many or f'{self.significant} of {self.pairs} pairs differ'} significantly by {self.metric}."
+
+
+class WinsByUser(Fact):
+    """For how many users one system of a pair is better, equal and worse by a metric."""
+
+    metric: str
+    systems: tuple[str, str]
+    wins: int
+    ties: int
+    losses: int
+
+    def _said(self) -> str:
+        first, second = self.systems
+        return (
+            f"By {self.metric}, {first} is better than {second} for {self.wins:,} users, worse for {self.losses:,} and "
+            f"equal for {self.ties:,}."
+        )
 
 
 class ByMeans(Fact):
@@ -349,7 +473,7 @@ class Served(Fact):
     """How many lists each system provides, if some are missing.
 
     Averages over all users mix how good lists are with how many users have one. The comparison among the users that all
-    systems serve has its own averages and its own test; its first sentence is part of this one.
+    systems serve has its own averages and its own test; its answer is part of this fact if it is another one.
     """
 
     counts: Mapping[str, int]  # the number of lists of each system
@@ -359,13 +483,24 @@ class Served(Fact):
     users: int
     alike: bool  # whether all systems serve the same lists
     common: Population | None = None  # the users that every system serves; None if there is none
-    among_them: Fact | None = None  # the main fact of the comparison among these users
+    among_them: Fact | None = None  # how systems stand among these users by the main metric, if not in the same way
 
     def _said(self) -> str:
-        who = f"{self._who}, and a user without a list counts as an empty list"
+        who = f"{self._who}; a user without a list counts as an empty list"
         if self.common is None:
-            return f"{who}; there is no user that {all_systems(len(self.counts))} serve."
-        return f"{who}; among the {self.common.users}: {self.among_them}"
+            return f"{who}, and there is no user that {all_systems(len(self.counts))} serve."
+        if self.among_them is None:
+            return f"{who}. Among the {self.common.users}, the answer is the same."
+        return f"{who}. Among the {self.common.users}: {self.among_them}"
+
+    @property
+    def brief(self) -> str:
+        """The users without a list, in a few words."""
+        fewest, most = min(self.counts.values()), max(self.counts.values())
+        without = [exact_percent(self.lists - count, self.lists) for count in (most, fewest)]
+        share = without[0] if without[0] == without[1] else f"{without[0].removesuffix(' %')} to {without[1]}"
+        other = "" if self.among_them is None else "; without them the answer is another one"
+        return f"{share} of {'users' if self.lists == self.users else 'lists'} get no list{other}"
 
     @property
     def _who(self) -> str:
@@ -385,16 +520,6 @@ class Served(Fact):
         return f"{listed(parts)} of {all_of_them}"
 
 
-class AmongServed(Fact):
-    """Another fact of the comparison among the users that every system serves."""
-
-    common: Population
-    stated: Fact
-
-    def _said(self) -> str:
-        return f"Among the {self.common.users}: {self.stated}"
-
-
 class TrainedOnce(Fact):
     """Systems that use random numbers and were trained once."""
 
@@ -406,6 +531,11 @@ class TrainedOnce(Fact):
             f"{_names(self.systems)} {draw} trained once: intervals and p-values do not include the effect "
             "of another seed."
         )
+
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        return f"{_names(self.systems)} {'was' if len(self.systems) == 1 else 'were'} trained once"
 
 
 class Spread(Fact):
@@ -462,14 +592,6 @@ class Warned(Fact):
         return f"Warning: {self.warning}."
 
 
-NotCompared = Literal["whole system", "describes"]
-NOT_COMPARED: Mapping[NotCompared, str] = {
-    "whole system": "one value per system and none per user",
-    "describes": "neither more nor less of it is better",
-}
-"""Why systems are not compared by a metric."""
-
-
 class UsersThatCount(Fact):
     """Which users and lists a comparison counts, as notes under its table."""
 
@@ -484,7 +606,7 @@ class UsersThatCount(Fact):
     # The users that are compared, if not all; None if missing lists count as empty.
     population: Population | None = None
     equal_groups: bool = False  # whether groups of lists count equally
-    not_compared: tuple[tuple[str, NotCompared], ...] = ()  # metrics that systems are not compared by, and why
+    not_compared: tuple[str, ...] = ()  # metrics with one value per system and none per user
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -503,18 +625,19 @@ class UsersThatCount(Fact):
             said.append(f"{self.users:,} users have {self.lists:,} lists, {how}")
         if self.equal_groups:
             said.append("averaged within each group of lists and then over the groups, over the lists of all systems")
-        for why, reason in NOT_COMPARED.items():
-            if metrics := [metric for metric, own in self.not_compared if own == why]:
-                said.append(f"not compared ({reason}): {', '.join(metrics)}")
+        if self.not_compared:
+            said.append(f"not compared (one value per system and none per user): {', '.join(self.not_compared)}")
         return tuple(said)
 
 
-def _count(systems: Sequence[str]) -> str:
-    return {0: "none is", 1: "1 is"}.get(len(systems), f"{len(systems)} are")
-
-
-def _power(sizes: str) -> str:
-    return f"a single test of these users shows a difference of {sizes} with power 0.8"
+def _are(systems: Sequence[str], what: str, most: int) -> str:
+    """Return what systems are; at most so many are named, more are counted."""
+    who = (
+        listed(systems)
+        if len(systems) <= most
+        else ("1" if len(systems) == 1 else _NUMBERS.get(len(systems), f"{len(systems)}"))
+    )
+    return f"{who} {'is' if len(systems) == 1 else 'are'} {what}"
 
 
 def _names(names: Sequence[str]) -> str:

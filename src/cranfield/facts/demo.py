@@ -43,6 +43,25 @@ class TrulyBest(Fact):
         )
 
 
+class DemoAnswer(Fact):
+    """The published winner beside the truly best system."""
+
+    published: PublishedWinner
+    best: TrulyBest
+
+    def _said(self) -> str:
+        first, best = self.published, self.best
+        liked, truly = (percent_text(share, " %") for share in (first.liked, best.liked))
+        if first.system == best.system:
+            return (
+                f"The published table puts {first.system} first, and it is truly best: users like {liked} of its items."
+            )
+        return (
+            f"The published table puts {first.system} first; users truly like {liked} of its items, and {truly} of "
+            f"those of {best.system}."
+        )
+
+
 class Overrated(Fact):
     """A system whose published rank is better than its true one."""
 

@@ -15,22 +15,24 @@ class UntestedAverage(Fact):
     metric: str
     system: str
     mean: float | None
-    is_best: bool = False  # of several systems
+    standing: Literal["", "best", "highest"] = ""  # among several systems; highest, if no value is better than another
     nothing_relevant: Any = ""  # why no test item is relevant, if that is why there is no average
 
     def _said(self) -> str:
         if self.mean is None:
             why = self.nothing_relevant or "it is undefined for every user"
             return f"{self.metric}: nothing can be said, since {why}."
-        if self.is_best:
-            return f"{self.metric}: {self.system} has the best average ({self.mean:.4f})."
+        if self.standing:
+            return (
+                f"{self.metric}: {self.system} has the {self.standing} average ({self.mean:.4f}); nothing was tested."
+            )
         return f"{self.metric}: {self.system} has {self.mean:.4f}"
 
 
 class Inconclusive(Fact):
     """Why systems, or groups of users, cannot be told apart: what is missing, or the same for all."""
 
-    reason: Literal["no users", "no values", "one system", "equal averages", "no significant pair", "one group"]
+    reason: Literal["no users", "no values", "one system", "equal averages", "one group"]
     system: str = ""
     nothing_relevant: Any = ""
 
@@ -40,7 +42,6 @@ class Inconclusive(Fact):
             "no values": f"Nothing can be said: {self.nothing_relevant or 'no system has a value by any metric'}.",
             "one system": f"There is one system, {self.system}, and nothing to compare it with.",
             "equal averages": "All systems have the same averages, by every metric: these data do not tell them apart.",
-            "no significant pair": "No pair of systems differs significantly, by any metric.",
             "one group": "Warm and cold are not shown separately: at least one test part holds only one of them.",
         }[self.reason]
 

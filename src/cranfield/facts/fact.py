@@ -31,6 +31,11 @@ class Fact:
     def _said(self) -> str:
         raise NotImplementedError
 
+    @property
+    def brief(self) -> str:
+        """The fact in a few words, where there is little room."""
+        return self.sentence
+
     def as_dict(self) -> dict[str, Any]:
         """Return the kind of the fact and its fields, ready for JSON."""
         named = {field.name: Fact.plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]

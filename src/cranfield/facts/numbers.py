@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,13 +44,24 @@ def gain_percent(share: float, sign: str = "") -> str:
     return f"{rounded(100 * share, digits):{sign}.{digits}f} %"
 
 
-def gain_ends(ends: Sequence[float]) -> str:
-    """Return the interval of a relative gain in percent, in brackets after a space; empty if there is none."""
-    if any(np.isnan(end) for end in ends):
-        return ""
+def gain_range(ends: Sequence[float]) -> str:
+    """Return the interval of a relative gain in percent, such as -3 to 19 %."""
     # An end near 0 must not be printed as 0: what matters is on which side of 0 it lies.
     digits = 0 if max(map(abs, ends)) >= 0.0995 and not any(0 < abs(end) < 0.005 for end in ends) else 1
-    return f" [{', '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)}]"
+    return f"{' to '.join(f'{rounded(100 * end, digits):.{digits}f}' for end in ends)} %"
+
+
+MOST_WORDS = 25
+"""Maximum number of words of the first sentence of a result."""
+
+
+def fitting(wordings: Iterable[str], most: int = MOST_WORDS) -> str:
+    """Return the first of several wordings, from long to short, with at most so many words; else the last."""
+    wording = ""
+    for wording in wordings:
+        if len(wording.split()) <= most:
+            break
+    return wording
 
 
 def exact_percent(count: int, total: int) -> str:

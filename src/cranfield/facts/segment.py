@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cranfield._numbers import listed
 from cranfield.facts.fact import Fact
-from cranfield.facts.numbers import p_text
+from cranfield.facts.numbers import p_equals, p_text
 
 FEWEST_WINDOWS = 6
 """With fewer windows, even a lead in all of them has a p-value above .05, so none is reported."""
@@ -88,18 +88,16 @@ class RatingsOfGroup(Fact):
 
 
 class InGroup(Fact):
-    """The verdict of a group: the facts of its comparison, None if nothing is measured there."""
+    """How the systems stand in a group, by the main metric; None if nothing is measured there."""
 
     segment: str
     group: str
     users: str
-    facts: tuple[Fact, ...] | None
+    standing: Fact | None
 
     def _said(self) -> str:
         group = f"{self.segment}, {self.group} ({self.users} {'user' if self.users == '1' else 'users'})"
-        if self.facts is None:
-            return f"{group}: nothing can be said, since nothing is measured there."
-        return f"{group}: {' '.join(map(str, self.facts))}"
+        return f"{group}: {self.standing or 'nothing can be said, since nothing is measured there.'}"
 
 
 class ReversedOrder(Fact):
@@ -113,38 +111,34 @@ class ReversedOrder(Fact):
     inside: float
     outside: float
     p: float  # the test of the interaction
-    p_corrected: float
+    p_corrected: float  # over all groups and pairs of the metric
     test: str
 
     def _said(self) -> str:
-        a, b = self.systems
-        p = f"p of the interaction {p_text(self.p)}, corrected for all groups and pairs {p_text(self.p_corrected)}"
-        return (
-            f"{self.segment}, {self.metric}: the order of {a} and {b} is reversed in {self.group}: {self.ahead[0]} is "
-            f"ahead by {abs(self.inside):.4f} there, and {self.ahead[1]} by {abs(self.outside):.4f} elsewhere "
-            f"({p}; {self.test})."
-        )
+        how = f"{self.metric}, p {p_equals(self.p_corrected)}"
+        return f"{self.ahead[0]} leads {self.ahead[1]} in {self.group}, not elsewhere ({how})"
 
 
-class OtherReversals(Fact):
-    """Further reversals that are not named one by one."""
+class Reversals(Fact):
+    """Whether the order of two systems is reversed in a group: what a segment is looked at for."""
 
     segment: str
-    cases: int  # their number
-    significant: bool  # whether they are significant
+    groups: int
+    shown: tuple[ReversedOrder, ...]  # those that are significant, the main metric first
+    by_chance: int  # the number of those that are not
     # The smallest corrected p-value of those that are not; None if there are too few users to test any.
     smallest_p: float | None = None
 
     def _said(self) -> str:
-        if self.significant:
-            return f"{self.segment}: there are {self.cases:,} more such cases."
-        if not self.cases:
-            return f"{self.segment}: no two systems change places in any group."
-        cases = "1 case" if self.cases == 1 else f"{self.cases:,} cases"
-        why = "with too few users to test it"
-        if self.smallest_p is not None:
-            why = f"not significantly (smallest corrected p of an interaction: {p_text(self.smallest_p)})"
-        return f"{self.segment}: in {cases} two systems change places between a group and the rest, {why}."
+        by, groups = f"By {self.segment}", "both groups" if self.groups == 2 else f"all {self.groups} groups"
+        if self.shown:
+            others = len(self.shown) - 1
+            more = f"; {others} more {'order is' if others == 1 else 'orders are'} reversed" if others else ""
+            return f"{by}, {self.shown[0]}{more}."
+        if not self.by_chance:
+            return f"{by}, systems have the same order in {groups}."
+        why = "too few users to test it" if self.smallest_p is None else f"smallest p {p_text(self.smallest_p)}"
+        return f"{by}, no order is shown to be reversed in a group ({why})."
 
 
 class WindowLeads(Fact):

@@ -184,7 +184,7 @@ def _cells(
     """Return the name and the averages of each system, the best of each metric marked."""
     cells = [[Cell(name)] for name in scores.systems]
     for m, lower in enumerate(lowest_first):
-        several = len(scores.systems) > 1 and not properties_of(scores.metrics[m]).describes
+        several = len(scores.systems) > 1 and properties_of(scores.metrics[m]).has_winners
         for s, place in enumerate(places(means[:, m], lower, digits)):
             text = number_text(means[s, m], digits)
             for low, high, form in pairs:

@@ -29,7 +29,9 @@ _CELLS = 1 << 22
 # Number of list items looked up at a time, so that they stay in the processor's cache.
 _PAIRS = 1 << 15
 
-_beyond = partial(metric, family="beyond-accuracy", zero_if_undefined=False, bounds=False, between=(0.0, np.inf))
+_beyond = partial(
+    metric, family="beyond-accuracy", role="description", zero_if_undefined=False, bounds=False, between=(0.0, np.inf)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +195,7 @@ def unjudged(judged: Judged) -> Values:
     return ratio(judged.lengths - known, judged.lengths)
 
 
-@_beyond("RepeatShare", requires="items in the list", needs=("train", "whole lists"), between=SHARE, describes=True)
+@_beyond("RepeatShare", requires="items in the list", needs=("train", "whole lists"), between=SHARE)
 def repeat_share(judged: Judged) -> Values:
     """The share of a list that its user had before: |L ∩ S_u| / |L|, S_u the user's training items (Li et al. 2023)."""
     train, judgments, entries = train_of(judged, "RepeatShare"), judged.judgments, judged.entries
@@ -224,13 +226,13 @@ def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean
     return np.where(enough, total if which == "last" else total / np.maximum(counts, 1), np.nan)
 
 
-@_beyond("Coverage", requires="nothing", averages_ties=True, cutoff="required", between=SHARE)
+@_beyond("Coverage", role="guardrail", requires="nothing", averages_ties=True, cutoff="required", between=SHARE)
 def coverage(judged: Judged, *, cutoff: int) -> Values:
     """The share of n ranks that a system fills: Coverage@n = min(n, length)/n (Cañamares et al. 2020, decision C4)."""
     return judged.lengths / cutoff
 
 
-@_beyond("UserCoverage", requires="nothing", averages_ties=True, cutoff="none", between=SHARE)
+@_beyond("UserCoverage", role="guardrail", requires="nothing", averages_ties=True, cutoff="none", between=SHARE)
 def user_coverage(judged: Judged) -> Values:
     """1 if the user gets a list with at least one item, otherwise 0: Coverage@1."""
     return (judged.lengths > 0).astype(np.float64)
@@ -238,6 +240,7 @@ def user_coverage(judged: Judged) -> Values:
 
 @_beyond(
     "ILD",
+    role="guardrail",
     requires="items in the list",
     needs=("whole lists", "similarity"),
     between=(-np.inf, np.inf),

@@ -22,6 +22,7 @@ SHARE = (0.0, 1.0)
 """The lowest and the highest value of a share; see `Definition`."""
 F = TypeVar("F", bound=Callable[..., Any])
 Need = Literal["predictions", "train", "similarity", "whole lists"]
+MetricRole = Literal["accuracy", "value", "guardrail", "description"]
 Requirement = Literal[
     "relevant items",
     "non-relevant items",
@@ -79,7 +80,10 @@ class Definition(Entry[Callable[..., Any]]):
     # none were.
     bounds: bool = False
     lower_is_better: bool = False  # as for errors
-    describes: bool = False  # whether it says what lists hold, and neither more nor less of it is better
+    # What its values are for: ``accuracy``, how well lists fit what users want; ``value``, what that is worth; a
+    # ``guardrail``, which should not get worse; or a ``description``, of which neither more nor less is better. Only
+    # accuracy and value have winners: random lists are the most novel and the most diverse ones.
+    role: MetricRole = "accuracy"
     needs: tuple[Need, ...] = ()  # besides lists and test ratings
     whole_system: bool = False  # whether it is a property of all lists together, such as catalogue coverage
     averages_ties: bool = False  # whether it has a closed form in expectation over the orders of tied items
@@ -99,6 +103,11 @@ class Definition(Entry[Callable[..., Any]]):
     def function(self) -> Callable[..., Any]:
         """The function of `Judged` lists."""
         return self.thing
+
+    @property
+    def has_winners(self) -> bool:
+        """Whether the best system by it may be called best."""
+        return self.role in ("accuracy", "value")
 
     @cached_property
     def takes_cutoff(self) -> bool:

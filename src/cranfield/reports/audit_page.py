@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cranfield._figures import Style, drawn_beside, unchecked_charts
 from cranfield._files import write_text
+from cranfield._numbers import count_text
 from cranfield.audits import FIGURES, Audit, PairView, audit_tables, pair_tables
 from cranfield.reports import figures
 from cranfield.reports.html_page import page
@@ -18,10 +19,8 @@ _TITLE = "Does the winner survive other decisions?"
 @drawn_beside
 def audit_page(audit: Audit, *, title: str = _TITLE, lead: str = "") -> str:
     """Return the page of an audit as HTML; by default the line below its heading says how large the audit is."""
-    grid = audit.grid
-    decisions = "one decision" if len(grid.varied) == 1 else f"{len(grid.varied)} decisions"
-    cells = "1 combination" if grid.n_cells == 1 else f"{grid.n_cells:,} combinations"
-    crossed = f"{len(audit.systems)} systems under {cells} of the options of {decisions}."
+    decisions = ", ".join(decision.name for decision in audit.grid.varied)
+    crossed = f"{len(audit.systems)} systems · {count_text(audit.grid.n_cells, 'set-up')} · varied: {decisions}"
     return page(title, audit_sections(audit), lead=lead or crossed)
 
 

@@ -16,7 +16,7 @@ from cranfield.reports import figures
 from cranfield.reports.audit_page import begin_figures, write_tables
 from cranfield.reports.demonstration import HELD_OUT, METRIC, METRICS, RANDOM_ITEMS, SYSTEMS, TRUTH, Demo
 from cranfield.reports.html_page import Section, page
-from cranfield.reports.markup import paragraphs, percent, text
+from cranfield.reports.markup import notes, paragraphs, percent, text
 from cranfield.reports.sections.audit import audit_section
 from cranfield.reports.sections.bias import bias_section
 from cranfield.reports.sections.card import card
@@ -40,10 +40,8 @@ _WHY = (
 def demo_page(demo: Demo) -> str:
     """Return the demo's report as HTML."""
     world = demo.world.ratings
-    lead = (
-        f"{len(demo.systems)} systems in a simulated world of {world.n_users:,} users, {world.n_items:,} items and "
-        f"{len(world):,} ratings, in which the truth is known."
-    )
+    sizes = f"{world.n_users:,} users · {world.n_items:,} items · {len(world):,} ratings"
+    lead = f"A simulated world, whose truth is known · {sizes} · {len(demo.systems)} systems"
     true = dict(zip(demo.systems, demo.averages(TRUTH).tolist()))
     protocols = [_measured(demo, test) for test in (HELD_OUT, RANDOM_ITEMS)]
     explored = explore(demo.variants)
@@ -53,15 +51,15 @@ def demo_page(demo: Demo) -> str:
     published = demo.scores[HELD_OUT]
     sections = [
         _story(demo, orders(METRIC, true, protocols)),
-        _leaderboard(demo, HELD_OUT, title="The table everyone publishes"),
+        _leaderboard(demo, HELD_OUT, title="What would be published?"),
         full_and_condensed(published, _condensed(demo)),
         truth(METRIC, true, protocols, _WHY),
-        _leaderboard(demo, RANDOM_ITEMS, name="what-holds", title="What holds"),
+        _leaderboard(demo, RANDOM_ITEMS, name="what-holds", title="What holds on random items?"),
         explorer(explored, start, true),
         _audited(demo),
         bias_section(demo.bias, demo_facts.TrueOrder(demo.protocol_taus(), of_protocols=True)),
-        pairs(demo.comparisons[HELD_OUT], title="Pair by pair, as published"),
-        users(published),
+        pairs(demo.comparisons[HELD_OUT], title="Which systems differ, as published?"),
+        users(published, comparison=demo.comparisons[HELD_OUT]),
         trust(demo.assessment),
         metrics_and_truth(
             METRIC,
@@ -130,9 +128,8 @@ def _story(demo: Demo, drawn: str) -> Section:
         f'<div class="{kind}"><b>{text(number)}</b><span>{text(said)}</span></div>' for kind, number, said in facts
     )
     opening, *rest = demo.facts()
-    markup = f'<div class="verdict">{paragraphs([opening])}</div><div class="figures">{shown}</div>{drawn}'
-    markup += paragraphs(rest) + _systems(demo)
-    return Section("verdict", "What was found", markup)
+    markup = f'<p class="answer">{text(opening)}</p>{drawn}<div class="figures">{shown}</div>'
+    return Section("answer", "The answer", markup, notes(rest) + _systems(demo))
 
 
 def _audited(demo: Demo) -> Section:
@@ -144,7 +141,7 @@ def _audited(demo: Demo) -> Section:
         "the published table and the truly best one. No option here removes the bias of the test set: a winner that "
         "survives all of them can still be the worse system."
     )
-    return replace(section, html=paragraphs([said]) + section.html)
+    return replace(section, more=paragraphs([said]) + section.more)
 
 
 def _systems(demo: Demo) -> str:

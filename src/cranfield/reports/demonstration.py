@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
 from cranfield._figures import Style
+from cranfield._table import answer_and_table
 from cranfield._terminal import Stages, silent
 from cranfield.assessments import Assessment, assess
 from cranfield.audits import Audit, audit
@@ -153,6 +154,7 @@ class Demo:
         both = (HELD_OUT, RANDOM_ITEMS)
         first, *level = self.leaders(RANDOM_ITEMS)
         return [
+            demo_facts.DemoAnswer(self.published_winner, self.truly_best),
             self.published_winner,
             self.truly_best,
             *([overrated] if measured < true_place else []),
@@ -178,7 +180,9 @@ class Demo:
         return write_demo(self, Path(folder), style=style)
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        answer, *others = self.facts()
+        table = leaderboard_table(self.scores[HELD_OUT], self.comparisons[HELD_OUT])
+        return answer_and_table(answer, replace(table, caption=f"Published: {HELD_OUT}"), others[2:])
 
     def __repr__(self) -> str:
         return f"Demo({len(self.systems)} systems, {self.world!r})"
@@ -186,7 +190,7 @@ class Demo:
     def _repr_html_(self) -> str:
         """Show the findings, the table that everyone publishes, and the one that holds."""
         tables = (leaderboard_table(self.scores[test], comparison) for test, comparison in self.comparisons.items())
-        return paragraphs(self.facts()) + "".join(table.html() for table in tables)
+        return paragraphs(self.facts()[:1]) + "".join(table.html() for table in tables)
 
 
 def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Demo:

@@ -34,6 +34,54 @@ def averages(
     return _styled(_points(base, y, metric, color=ACCENT), style)
 
 
+MOST_DIFFERENCES = 8
+
+
+def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: Style = "screen") -> Any:
+    """Return the differences of the main metric from the baseline, or from the best system, with their intervals.
+
+    They are relative where every pair has a ratio. The intervals belong to the corrected p-values: they hold for all
+    pairs at once. A filled point is significant. The best ``most`` systems are shown.
+    """
+    alt, sizes, main = altair(), look(style), comparison.main
+    assert main is not None  # something was measured
+    leads = [main.pair(system, main.reference) for system in main.against][:most]
+    relative = not any(np.isnan([lead.share, *lead.share_interval]).any() for lead in leads)
+    rows = []
+    for lead in leads:
+        size, ends = (lead.share, lead.share_interval) if relative else (lead.gain, lead.interval)
+        kind = main.against[lead.systems[0]]
+        numbers = {"size": size, "lower": ends[0], "upper": ends[1], "p": lead.row["p_corrected"]}
+        rows.append({"system": lead.systems[0], "shown": kind, "label": lead.signed, **numbers})
+    form = ".0%" if relative else ".3~g"
+    x = alt.X("lower:Q", title=None, axis=alt.Axis(format=form, tickCount=5))
+    y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
+    tooltip = tips(
+        system="system", label=f"against {main.reference}", lower=("from", form), upper=("to", form), p=("p", ".3g")
+    )
+    base = alt.Chart(data_of(rows)).encode(y=y, tooltip=tooltip)
+    colour = alt.Scale(domain=["better", "undecided", "worse"], range=[ACCENT, MUTED, WARN])
+    color = alt.Color("shown:N", scale=colour, legend=None)
+    fill = alt.condition(
+        "datum.shown == 'undecided'", alt.value("transparent"), alt.Color("shown:N", scale=colour, legend=None)
+    )
+    zero = alt.Chart(data_of([{"zero": 0}])).mark_rule(color=INK).encode(x="zero:Q")
+    interval = base.mark_rule(strokeWidth=2).encode(x=x, x2="upper:Q", color=color)
+    points = base.mark_point(filled=False, size=70, strokeWidth=2, opacity=1).encode(
+        x="size:Q", stroke=color, fill=fill
+    )
+    beside = base.mark_text(align="left", dx=6, color=INK, fontSize=sizes["size"])
+    beside = beside.encode(x=alt.value("width"), text="label:N")
+    words = {"align": "left", "baseline": "bottom", "color": MUTED, "fontSize": sizes["size"] - 1, "dy": -4}
+    sides = [
+        alt.Chart(data_of([{"said": word}]))
+        .mark_text(**{**words, "align": align})
+        .encode(x=x, y=alt.value(0), text="said:N")
+        for word, align, x in (("worse", "left", alt.value(0)), ("better", "right", alt.value("width")))
+    ]
+    return _styled(alt.layer(zero, interval, points, beside, *sides), style)
+
+
 def segments(
     averaged: Segments, metric: str, *, averaging: Averaging = PLAIN, level: float = LEVEL, style: Style = "screen"
 ) -> Any:

@@ -29,7 +29,7 @@ from cranfield.assessments import Assessment
 from cranfield.audits import Audit
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.measures import Averaging, PredictedRatings, Scores, Segments
-from cranfield.reports.markup import DEFINITION, json_text, text
+from cranfield.reports.markup import DEFINITION, folded, json_text, text
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class Section:
     """A part of the page."""
 
     name: str  # its anchor: letters and hyphens
-    title: str  # its heading, plain text
-    html: str  # its markup, with everything from users escaped (see `cranfield.reports.markup`)
+    title: str  # its heading, a reader's question in plain text
+    html: str  # its markup, with everything from users escaped (see `cranfield.reports.markup`): a sentence, a figure
+    more: str = ""  # the rest of its markup, folded on the screen and open on paper
     # Frames to download as CSV, by file name without extension.
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)  # further texts to download, by file name
@@ -98,8 +99,8 @@ _SCRIPTS = ("page.js", "explorer.js", "pairs.js", "audit.js", "figures.js")
 
 
 def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
-    """Return a page as HTML: its heading, a line below it, and its sections from top to bottom."""
-    drawn = any(DEFINITION in section.html for section in sections)
+    """Return a page as HTML: its heading, a line below it, and its sections; the first is the answer."""
+    drawn = any(DEFINITION in section.html + section.more for section in sections)
     style = (_fonts.style_sheet() if drawn else "") + _asset("page.css")
     scripts = [*([vega_library()] if drawn else []), "".join(_asset(name) for name in _SCRIPTS)]
     tables = {f"{name}.csv": csv_of(frame) for section in sections for name, frame in section.tables.items()}
@@ -108,10 +109,15 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         "files": {name: _packed(content) for name, content in files.items()},
         **{section.name: section.data for section in sections if section.data is not None},
     }
-    navigation = "".join(f'<li><a href="#{text(section.name)}">{text(section.title)}</a></li>' for section in sections)
+    navigation = "".join(
+        f'<li><a href="#{text(section.name)}">{text(section.title)}</a></li>' for section in sections[1:]
+    )
+    menu = f'<nav aria-label="Sections"><ul>{navigation}</ul></nav>'
+    menu = f'<details class="menu"><summary>Sections</summary>{menu}</details>'
     body = "".join(
         f'<section id="{text(section.name)}" aria-labelledby="{text(section.name)}-title">'
-        f'<h2 id="{text(section.name)}-title">{text(section.title)}</h2>{section.html}</section>'
+        f'<h2 id="{text(section.name)}-title">{text(section.title)}</h2>'
+        f"{section.html}{folded('More', section.more)}</section>"
         for section in sections
     )
     return (
@@ -122,10 +128,9 @@ def page(title: str, sections: Sequence[Section], *, lead: str = "") -> str:
         f'<meta name="generator" content="cranfield {__version__}"><title>{text(title)}</title>'
         f"<style>{style}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
-        f'<header><div class="bar"><p class="brand">cranfield</p>'
+        f'<header><div class="bar"><p class="brand">cranfield</p>{menu if navigation else ""}'
         '<button type="button" id="theme" aria-label="Switch between light and dark">Light / dark</button></div>'
-        f"<h1>{text(title)}</h1>{f'<p class=lead>{text(lead)}</p>' if lead else ''}"
-        f'<nav aria-label="Sections"><ul>{navigation}</ul></nav></header>'
+        f"<h1>{text(title)}</h1>{f'<p class=lead>{text(lead)}</p>' if lead else ''}</header>"
         f'<main id="main">{body}</main>'
         f"<footer><p>Made by cranfield {__version__}. This file holds all it shows and asks nothing of a network."
         "</p></footer>"

@@ -47,6 +47,11 @@ def notes(sentences: Sequence[object]) -> str:
     return '<ul class="notes">' + "".join(f"<li>{text(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
+def folded(summary: str, html: str) -> str:
+    """Return markup that is folded under a few words; empty if there is none."""
+    return f"<details><summary>{text(summary)}</summary>{html}</details>" if html else ""
+
+
 def downloads(*tables: str, files: Iterable[str] = ()) -> str:
     """Return buttons that save tables as CSV, and other files; the page's script makes them work."""
     buttons = "".join(

@@ -15,6 +15,7 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import CranfieldError
 from cranfield._figures import drawn_beside, unchecked_charts
 from cranfield._files import write_text
+from cranfield._numbers import count_text
 from cranfield._own_code import may_be_called
 from cranfield._record import Step
 from cranfield._registry import Spelling, parse
@@ -48,6 +49,7 @@ from cranfield.reports.audit_page import write_audit
 from cranfield.reports.html_page import Reported, Section, page, sections_of
 from cranfield.reports.sections.bias import beside_random, bias_section
 from cranfield.reports.sections.groups import file_name
+from cranfield.splits import split_phrase
 
 _TITLE = "Which system is better?"
 _TITLE_OF_METRICS = "Which metric to trust?"
@@ -121,7 +123,14 @@ def report(
     reported = Reported(scores, comparison, assessment, averaging, level, *others)
     if title == _TITLE and comparison is None and assessment is not None:
         title = _TITLE_OF_METRICS
-    return page(title, sections_of(reported, sections), lead=lead)
+    return page(title, sections_of(reported, sections), lead=lead or _set_up(scores, comparison))
+
+
+def _set_up(scores: Scores, comparison: Comparison | None, *more: str) -> str:
+    """Return the set-up in a line: users, how they were tested, systems, and the main metric."""
+    main = None if comparison is None else comparison.main
+    metric = scores.metrics[0] if main is None else main.metric
+    return " · ".join([scores.whom, *more, count_text(len(scores.systems), "system"), metric])
 
 
 _Options = ParamSpec("_Options")
@@ -238,7 +247,7 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
     if audit is not None:
         experiment, names = results.experiment, ", ".join(results.data)
         title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
-        paths += write_audit(audit, home / AUDIT_HOME, title=title, lead=str(experiment), data=names)
+        paths += write_audit(audit, home / AUDIT_HOME, title=title, data=names)
     return paths
 
 
@@ -270,10 +279,16 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
         audit=audit,
         sections=_popularity_sections(parts, decisions, results.experiment.seed),
         title=f"{experiment.title} ({data})" if several else experiment.title,
-        lead=str(experiment),
+        lead=_set_up(findings.scores, findings.comparison, *_test_part(results, data)),
         data=data,
         steps=results.steps(data),
     )
+
+
+def _test_part(results: Results, data: str) -> list[str]:
+    """Return how the test part was made, in words, and how often."""
+    decisions, times = results.decided(data), results.experiment.repetitions
+    return [split_phrase(decisions.split), *([f"{times} repetitions"] if times > 1 else [])]
 
 
 def _predictions(results: Results, data: str) -> PredictedRatings | None:
@@ -306,8 +321,9 @@ def _begin_figures(
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
     charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
-    if findings.comparison is not None and metric in findings.comparison.metrics:
-        charts["wins"] = figures.wins(findings.comparison, metric, style="paper")
+    if findings.comparison is not None and findings.comparison.main is not None:
+        charts["differences"] = figures.differences(findings.comparison, style="paper")
+        charts["wins"] = figures.wins(findings.comparison, findings.comparison.main.metric, style="paper")
     for segment in results.segments(data):
         if len(segment.averaged.scores.systems) > 1:
             chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")

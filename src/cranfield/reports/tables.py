@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._table import Cell, Table
+from cranfield._table import Table
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
 from cranfield.metrics import properties_of
@@ -21,13 +17,8 @@ def best_first(values: NDArray[np.float64], lower_is_better: bool = False) -> li
     return [int(place) for place in np.argsort(values if lower_is_better else -values, kind="stable")]
 
 
-MOST_LETTERED = 40  # maximum number of systems with letters; for more, the letters are longer than what they explain
-
-
 def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, averaging: Averaging = PLAIN) -> Table:
-    """Return systems × metrics, best system first: best in bold, second underlined, letters, decisions in the caption.
-
-    Systems that share a letter do not differ significantly by the comparison.
+    """Return systems × metrics, best system first: best in bold, second underlined, what is significant marked.
 
     Examples
     --------
@@ -38,13 +29,8 @@ def leaderboard_table(scores: Scores, comparison: Comparison | None = None, *, a
     >>> print(leaderboard_table(scores, cf.compare(scores)).markdown().splitlines()[4])
     | mine | **0.5000**<sup>a</sup> | **0.7500**<sup>a</sup> | 100.0% | 50.0% |
     """
-    table, letters = scores.table(averaging), letters_of(comparison)
-    rows = [_lettered(row, scores.metrics, letters) for row in table.rows]
-    caption, notes = table.caption, list(table.notes)
-    if letters and comparison is not None:
-        tested = [phrase for phrase in comparison.caption.split("; ") if phrase not in caption.split("; ")]
-        caption = f"{caption}. Systems that share a letter do not differ significantly ({'; '.join(tested)})"
-    return Table(table.header, rows, caption, notes)
+    table = scores.table(averaging)
+    return table if comparison is None else comparison.marked(table)
 
 
 def leaderboard_frame(
@@ -58,23 +44,10 @@ def leaderboard_frame(
     )
     # Round, because equal averages of different values may differ in their last digits.
     equal = signed.fill_nan(None).round_sig_figs(12)
-    ranked = pl.col("metric").is_in([metric for metric in scores.metrics if not properties_of(metric).describes])
+    ranked = pl.col("metric").is_in([metric for metric in scores.metrics if properties_of(metric).has_winners])
     frame = frame.with_columns(place=pl.when(ranked).then(equal.rank("min").over("metric")).cast(pl.Int64))
-    letters = letters_of(comparison)
-    if not letters:
+    marks = {} if comparison is None else comparison.marks()
+    if not marks:
         return frame
-    marks = [letters.get(key) for key in frame.select("metric", "system").iter_rows()]
-    return frame.with_columns(letters=pl.Series(marks, dtype=pl.String))
-
-
-def letters_of(comparison: Comparison | None) -> dict[tuple[str, str], str]:
-    """Return letters by metric and system; none without tests of all pairs, or for too many systems."""
-    if comparison is None or comparison.baseline is not None or not 1 < len(comparison.systems) <= MOST_LETTERED:
-        return {}
-    return {(row["metric"], row["system"]): row["letters"] for row in comparison.letters().iter_rows(named=True)}
-
-
-def _lettered(row: Any, metrics: tuple[str, ...], letters: Mapping[tuple[str, str], str]) -> list[str | Cell]:
-    """Return a row of a table of scores (the system, one cell per metric, others) with its letters."""
-    cells = [replace(cell, raised=letters.get((metric, row[0].text), "")) for metric, cell in zip(metrics, row[1:])]
-    return [row[0], *cells, *row[1 + len(metrics) :]]
+    of_rows = [marks.get(key) for key in frame.select("metric", "system").iter_rows()]
+    return frame.with_columns(letters=pl.Series(of_rows, dtype=pl.String))

@@ -13,7 +13,8 @@ from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._numbers import percent_text
-from cranfield._table import Table
+from cranfield._settings import settings
+from cranfield._table import MOST_REMARKS, Table, remark_lines
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
 from cranfield.facts import Fact, sentences
@@ -84,7 +85,9 @@ class SplitCheck:
         return {**about, "findings": self.frame().drop("split").to_dicts(), **self.counts}
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences()) + "\n\n" + self.table().text()
+        verdict, *_ = self.sentences()
+        findings = [finding for finding in self.findings if settings.details or finding.level != "fine"]
+        return "\n".join([verdict, *remark_lines(findings, MOST_REMARKS)])
 
     def __repr__(self) -> str:
         return f"SplitCheck({self.name!r}, {len(self.wrong)} wrong of {len(self.findings)} findings)"

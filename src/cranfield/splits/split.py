@@ -216,8 +216,6 @@ PREDEFINED: Registry[Any] = Registry("split")
 _FOLDS = {"k_fold": "k", "rolling": "windows"}
 """The methods that make several splits, each with the parameter that sets their number."""
 
-_RATIOS = {"random": "random", "per_user": "random per user", "temporal": "temporal", "percentiles": "percentile"}
-
 
 @PREDEFINED.register
 def predefined(_: Any, overlap: str = "error") -> str:
@@ -237,29 +235,59 @@ def _split(name: str, value: Any) -> str:
         raise SettingError(f"{name}={value!r}: {error}") from error
 
 
+_WORDS = {
+    "random": "a random {test} of ratings as test",
+    "per_user": "a random {test} of each user's ratings as test",
+    "temporal": "the newest {test} of ratings as test",
+    "percentiles": "{test} of ratings as test, in {groups} popularity groups",
+    "tail_test": "{test} of ratings as test, without the most popular items",
+    "uniform_test": "as many test ratings of every item",
+    "train_per_item": "as many training ratings of every item",
+    "cold_users": "{users} of users without training ratings",
+    "cold_items": "{items} of items without training ratings",
+    "strong_generalisation": "{users} of users held out, a part of their ratings given",
+    "k_fold": "{k}-fold cross-validation",
+    "leave_out": "{l} random ratings of each user as test",
+    "rolling": "{windows} rolling windows of {horizon}",
+    "sessions": "the latest sessions as test",
+    "predefined": "a given test part",
+}
+_BY_TIME = {
+    "per_user": "the newest {test} of each user's ratings as test",
+    "leave_out": "the last {l} ratings of each user as test",
+}
+
+
 def split_phrase(split: str) -> str:
-    """Return a split in words, if it has any.
+    """Return a split in words; parameters that the words do not hold follow in brackets.
 
     Examples
     --------
-    >>> split_phrase("random(train=0.8)"), split_phrase("k_fold(k=5)"), split_phrase("leave_out(l=1, which=last)")
-    ('random 80/20', '5-fold cross-validation', 'leave_out(l=1, which=last)')
+    >>> split_phrase("random(train=0.8)"), split_phrase("leave_out(l=1, which=last)"), split_phrase("k_fold(k=5)")
+    ('a random 20 % of ratings as test', 'the last rating of each user as test', '5-fold cross-validation')
+    >>> split_phrase("temporal(train=0.8, new_users=drop)")
+    'the newest 20 % of ratings as test (new users drop)'
     """
     spelling = parse(split)
-    match (spelling.name, spelling.parameters):
-        case ("k_fold", (("k", k),)):
-            return f"{k}-fold cross-validation"
-        case ("leave_out", (("l", left),)):
-            return f"leave-{left}-out"
-        case ("rolling", parameters) if "windows" in dict(parameters) and "horizon" in dict(parameters):
-            stated = dict(parameters)
-            further = ", ".join(f"{name}={value}" for name, value in parameters if name not in ("windows", "horizon"))
-            return f"{stated['windows']} rolling windows of {stated['horizon']}" + (f" ({further})" if further else "")
-        case ("predefined", ()):
-            return "predefined split"
-        case (name, (("train", float(share)),)) if name in _RATIOS and share == round(share, 2):
-            return f"{_RATIOS[name]} {round(100 * share)}/{round(100 - 100 * share)}"
-    return split
+    words, stated = _WORDS.get(spelling.name), dict(spelling.parameters)
+    if words is None:
+        return split
+    known = (PREDEFINED if spelling.name == "predefined" else registry).find(spelling.name)
+    values = {**known.parameters, **stated}
+    if "at" in stated:
+        words = "ratings from {at} on as test"
+    elif str(values.get("which", "")).startswith("last"):
+        words = _BY_TIME.get(spelling.name, words)
+    if isinstance(values.get("train"), float):
+        values["test"] = f"{100 - 100 * values['train']:.4g} %"
+    elif "{test}" in words:
+        return split
+    held = {name for name in values if f"{{{name}}}" in words} | ({"train"} if "{test}" in words else set())
+    held |= {"which"} if words in _BY_TIME.values() else set()
+    shown = {name: f"{100 * value:.4g} %" if isinstance(value, float) else str(value) for name, value in values.items()}
+    said = words.format(**shown).replace("1 random ratings", "a random rating").replace("last 1 ratings", "last rating")
+    others = [f"{name.replace('_', ' ')} {value}" for name, value in stated.items() if name not in held]
+    return f"{said} ({', '.join(others)})" if others else said
 
 
 LIKE_TEST = "like the test"

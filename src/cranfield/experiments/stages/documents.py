@@ -16,6 +16,7 @@ from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.file import moved, toml_of
 from cranfield.experiments.inputs import own
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
+from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import ends_text, p_text, share_text
 from cranfield.facts import experiment as experiment_facts
 from cranfield.metrics import average_phrase, metrics_phrase, undefined_phrase
@@ -48,7 +49,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    version = 3
+    version = 4
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
@@ -80,7 +81,7 @@ class Report(Stage[None]):
     """A report on the results: ``write`` writes it into a folder and returns the files; None if it is only planned."""
 
     name, title, level = "report", "Writing the report", "experiment"
-    exported = True
+    exported, version = True, 2
 
     def __init__(self, write: Callable[[Results, Path], list[Path]] | None = None) -> None:
         self._write = write
@@ -263,24 +264,6 @@ def _said(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-_TESTS = {
-    "student": "Student's paired t-test",
-    "log_student": "Student's paired t-test of the logarithms",
-    "permutation": "a paired permutation test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-    "sign": "the sign test",
-    "bootstrap": "a paired bootstrap test",
-    "tukey": "a randomised Tukey HSD test",
-}
-_CORRECTIONS = {
-    "none": "without correction for multiple comparisons",
-    "bonferroni": "with Bonferroni's correction",
-    "holm": "with Holm's correction",
-    "max_t": "with the max-|t| correction of Westfall and Young",
-    "benjamini_hochberg": "with the correction of Benjamini and Hochberg",
-}
-
-
 def paragraph(card: Mapping[str, Any]) -> str:
     """Return a card as a paragraph: the data, each decision, the systems and the coverage."""
     decisions = card["decisions"]
@@ -308,7 +291,7 @@ def _split_words(split: str) -> str:
     said = split_phrase(split)
     if parse(split).name == "predefined":
         return "as they were published"
-    return f"by {said}" if said.startswith("leave-") or said.endswith("validation") else f"by a {said} split"
+    return f"by {said}" if said.endswith(("cross-validation", "days", "d")) else f"with {said}"
 
 
 def _list_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> Iterator[str]:
@@ -374,9 +357,10 @@ def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) ->
     if len(card["systems"]) > 1:
         test = parse(decisions["significance"])
         settings = f" {str(test).removeprefix(test.name)}" if test.parameters else ""
+        correction = comparison_facts.CORRECTIONS.get(decisions["correction"], decisions["correction"])
         yield (
-            f"Differences are tested by {_TESTS.get(test.name, test.name)}{settings}, two-sided, at "
-            f"α = {decisions['alpha']:g}, {_CORRECTIONS.get(decisions['correction'], decisions['correction'])}"
+            f"Differences are tested by {comparison_facts.TESTS.get(test.name, test.name)}{settings}, two-sided, at "
+            f"α = {decisions['alpha']:g}, {correction}"
         )
     yield f"In short: {card['phrase']}"
     yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

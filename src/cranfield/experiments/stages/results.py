@@ -85,8 +85,9 @@ class Findings:
         ]
 
     def table(self) -> Table:
-        """Return the averages as a readable table."""
-        return self.scores.table(self.averaging)
+        """Return the averages as a readable table, with what is significant."""
+        table = self.scores.table(self.averaging)
+        return table if self.comparison is None else self.comparison.marked(table)
 
     def write(self, folder: Path, decisions: Decisions) -> list[Path]:
         """Write the frames, the tables and the verdict; return the files."""
@@ -97,7 +98,7 @@ class Findings:
         if self.comparison is not None:
             frames["comparisons"] = self.comparisons
             words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
-            texts["comparisons.tex"] = self.comparison.printed().titled(self.data, "comparisons", words).latex()
+            texts["comparisons.tex"] = self.comparison.differences().titled(self.data, "comparisons", words).latex()
         paths = _write_frames(frames, home, tables, self.data)
         paths += [_write(tables / f"{self.data}-{name}", text) for name, text in texts.items()]
         return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
@@ -181,7 +182,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 4
+    exported, version = True, 5
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -240,7 +241,7 @@ SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 class _Segments(Stage[SegmentResults]):
     name, title, level = "segments", "Comparing groups", "source"
-    exported, version = True, 6
+    exported, version = True, 7
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return bool(line.decisions.segment or line.decisions.apart)

@@ -73,10 +73,12 @@
   });
   const keep = step("audit-cells.csv", () => save("audit-cells.csv", kindOf("audit-cells.csv"), csv()));
   const map = make("table", { class: "map" });
-  home.append(make("figure", {}, frame, caption), steps, detail,
-    make(heading, {}, "Option by option"), make("p", {}, "Untick an option to leave its cells out, here and in the curve. For each option, the bar shows who leads in more of its cells. If another system leads under an option, the option need not be the cause: the single changes below leave everything else unchanged."),
-    make("p", { class: "steps" }, everything, keep),
-    make("div", {}, said, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Option by option" }, map)));
+  home.append(make("figure", {}, frame, caption),
+    make("details", {}, make("summary", {}, "Set-up by set-up"), steps, detail),
+    make("details", {}, make("summary", {}, "Option by option"),
+      make("p", {}, "Untick an option to leave its set-ups out, here and in the curve. For each option, the bar shows who leads in more of its set-ups. If another system leads under an option, the option need not be the cause: the single changes below leave everything else unchanged."),
+      make("p", { class: "steps" }, everything, keep),
+      make("div", {}, said, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Option by option" }, map))));
 
   /* ---- the cells on show ---- */
   function filter() {
@@ -108,11 +110,11 @@
   }
 
   function tell() {
-    if (!order.length) { said.textContent = "No cell is left: tick an option of every decision."; return; }
+    if (!order.length) { said.textContent = "No set-up is left: tick an option of every decision."; return; }
     const [first, second] = names(), share = shares(order), some = order.length < nCells;
-    said.textContent = `Of the ${count(order.length)} ${some ? `cells that you left in (of ${count(nCells)})` : order.length === 1 ? "cell" : "cells"}, `
+    said.textContent = `Of the ${count(order.length)} ${some ? `set-ups that you left in (of ${count(nCells)})` : order.length === 1 ? "set-up" : "set-ups"}, `
       + `${first} leads in ${percent(share.first)} (significantly in ${percent(share.firstSure)}) and ${second} in ${percent(share.second)} `
-      + `(significantly in ${percent(share.secondSure)}). A share of cells is not a probability${some ? ", and leaving options out until the result pleases makes it worthless" : ""}.`;
+      + `(significantly in ${percent(share.secondSure)}). A share of set-ups is not a probability${some ? ", and leaving options out until the result pleases makes it worthless" : ""}.`;
   }
 
   /* ---- the curve and the matrix of options ---- */
@@ -170,7 +172,7 @@
     frame.replaceChildren(drawing);
     if (focused) drawing.focus();
     caption.querySelector(".words").replaceChildren(make("i", { class: "first" }), `${first} significantly better `, make("i", { class: "second" }), `${second} significantly better `,
-      make("i", { class: "unsure" }), `not significant (small points). Above 0 ${first} leads. The diamond is the starting point. Click a cell, or use the arrow keys, to see its decisions.`);
+      make("i", { class: "unsure" }), `not significant (small points). Above 0 ${first} leads. The diamond is the starting point. Click a set-up, or use the arrow keys, to see its decisions.`);
   }
 
   function extremes(values) {
@@ -240,9 +242,9 @@
     const ranked = systems.map((system, s) => [ranks[s * nUniverses + u], averages[s * nUniverses + u], system])
       .sort((x, y) => x[0] - y[0]).slice(0, 10).map(([rank, value, system]) => `${rank}. ${system} ${value.toFixed(4)}`);
     const alike = universe.reduce((sum, other) => sum + (other === u), 0);
-    const shared = alike > 1 ? ` ${alike} cells have these numbers: an option that does not apply repeats the value.` : "";
+    const shared = alike > 1 ? ` ${alike} set-ups have these numbers: an option that does not apply repeats the value.` : "";
     detail.replaceChildren(
-      make(heading, {}, `${selected === start ? "The starting point: cell" : "Cell"} ${count(k + 1)} of ${count(order.length)} by d_z`),
+      make(heading, {}, `${selected === start ? "The starting point: set-up" : "Set-up"} ${count(k + 1)} of ${count(order.length)} by d_z`),
       make("p", {}, make("b", {}, `${verdict}.`), ` ${numbers}${shared}`),
       make("p", { class: "words" }, `${words}.`),
       make("dl", { class: "card" }, ...lines),
@@ -255,7 +257,7 @@
   const rows = [];
   {
     const head = map.createTHead().insertRow(), body = map.createTBody();
-    for (const [title, kind] of [["option", ""], ["", "track-cell"], ["", "number"], ["", "number extra"], ["significant", "number extra"], ["cells", "number extra"]]) head.append(make("th", { scope: "col", class: kind }, title));
+    for (const [title, kind] of [["option", ""], ["", "track-cell"], ["", "number"], ["", "number extra"], ["significant", "number extra"], ["set-ups", "number extra"]]) head.append(make("th", { scope: "col", class: kind }, title));
     decisions.forEach((decision, d) => {
       body.append(make("tr", { class: "group" }, make("th", { colspan: 6, scope: "rowgroup", title: decision.says }, `${decision.name} `, make("small", {}, decision.kind))));
       decision.options.forEach((option, o) => {
@@ -290,11 +292,11 @@
   }
 
   /* ---- what is said of the pair ---- */
-  const byId = (id) => document.getElementById(id), large = byId("audit-large").childElementCount;
+  const byId = (id) => document.getElementById(id);
   function showPair() {
-    const text = (sentences) => sentences.map((sentence) => make("p", {}, sentence));
-    byId("audit-large").replaceChildren(...text(pair.sentences.slice(0, large)));
-    byId("audit-rest").replaceChildren(...text(pair.sentences.slice(large)));
+    const [answer, ...rest] = pair.sentences;
+    byId("audit-large").textContent = answer;
+    byId("audit-rest").replaceChildren(make("ul", { class: "notes" }, ...rest.map((sentence) => make("li", {}, sentence))));
     byId("audit-facts").replaceChildren(...pair.facts.map(([number, what]) => make("div", {}, make("b", {}, number), make("span", {}, what))));
     for (const part of document.querySelectorAll(".of-pair")) refill(part, pair.tables[part.dataset.table]);
     showInfluence();
@@ -326,7 +328,7 @@
     };
     const noise = chance.length ? [line(`noise floor (${chance.map(([name]) => name).join(", ")})`, "chance", floor)] : [];
     byId("audit-bars").replaceChildren(make("ol", {}, ...decided.map((own) => line(...own)), ...noise),
-      make("p", { class: "key" }, chance.length ? "Shares of the variance of d_z over all cells, with 95 % intervals over resampled users; the dashed line is the noise floor. Leaving options out above does not change them." : "Shares of the variance of d_z over all cells, with 95 % intervals over resampled users. No chance option was opened, so the noise floor is not known. Leaving options out above does not change them."));
+      make("p", { class: "key" }, chance.length ? "Shares of the variance of d_z over all set-ups, with 95 % intervals over resampled users; the dashed line is the noise floor. Leaving options out above does not change them." : "Shares of the variance of d_z over all set-ups, with 95 % intervals over resampled users. No chance option was opened, so the noise floor is not known. Leaving options out above does not change them."));
   }
 
   /* The cells on show, with their options and numbers. */

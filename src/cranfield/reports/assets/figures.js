@@ -31,7 +31,9 @@
   if (!window.vegaEmbed) return;
   for (const definition of document.querySelectorAll("figure .definition")) {
     const figure = definition.closest("figure");
-    if (fits(JSON.parse(definition.textContent))) wake(figure);
-    else figure.addEventListener("pointerenter", () => wake(figure), { once: true });
+    const fold = figure.closest("details:not([open])");
+    if (!fits(JSON.parse(definition.textContent))) figure.addEventListener("pointerenter", () => wake(figure), { once: true });
+    else if (fold) fold.addEventListener("toggle", () => wake(figure), { once: true }); /* a folded figure has no width */
+    else wake(figure);
   }
 })();

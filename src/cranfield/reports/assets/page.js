@@ -11,6 +11,19 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
   });
 })();
 
+/* Folds are open on paper, and open when a link leads into them; the menu closes when it has been used. */
+(function folding() {
+  const folds = () => document.querySelectorAll("main details:not([open])");
+  let closed = [];
+  addEventListener("beforeprint", () => { closed = [...folds()]; for (const fold of closed) fold.open = true; });
+  addEventListener("afterprint", () => { for (const fold of closed) fold.open = false; });
+  addEventListener("hashchange", () => document.getElementById(location.hash.slice(1))?.closest("details")?.setAttribute("open", ""));
+  const menu = document.querySelector(".menu");
+  document.addEventListener("click", (event) => {
+    if (menu?.open && (event.target.closest(".menu a") || !event.target.closest(".menu"))) menu.open = false;
+  });
+})();
+
 (function sorting() {
   const key = (cell) => (cell.dataset.key === undefined ? null : cell.dataset.key);
   function sort(heading) {

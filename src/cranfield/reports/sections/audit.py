@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from cranfield._decisions import in_one_form
-from cranfield._errors import CranfieldError
 from cranfield._table import Table
 from cranfield._terminal import shown
-from cranfield.audits import VARIABLE_DECISIONS, Audit, PairView, audit_tables, pair_tables, ranks_of
-from cranfield.experiments import DECISIONS
+from cranfield.audits import VARIABLE_DECISIONS, Audit, PairView, audit_tables, option_words, pair_tables, ranks_of
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
 from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
-from cranfield.reports.markup import downloads, figure, notes, packed, paragraphs, sortable, still, text
+from cranfield.reports.markup import downloads, figure, folded, notes, packed, paragraphs, sortable, still, text
 
 _MOST_BYTES = 4_000_000  # maximum size of all pairs in the page, in bytes
 MOST_ROWS = 60  # maximum rows of a table on the page; the files of the audit hold all rows
@@ -89,7 +85,7 @@ def key_numbers(audit: Audit, view: PairView) -> list[tuple[str, str]]:
     first = view.leader(view.sign * flips.lead) or view.first
     share = view.share(answer, "leads" if first == view.first else "trails")
     where = ", the winner of the starting point" if flips.lead else "; under the starting point they are equal"
-    numbers = [(audit_facts.share_text(share.share), f"of the cells are led by {first}{where}")]
+    numbers = [(audit_facts.share_text(share.share), f"of the set-ups are led by {first}{where}")]
     if share.chance is not None and audit.grid.n_cells > 1:
         least = int(100 * share.chance + 1e-6)
         numbers.append((f"{least} %", "is reached or exceeded by one of two equally good systems in 5 % of cases"))
@@ -149,31 +145,6 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def option_words(decision: str, option: str) -> str:
-    """Return an option as part of a sentence: the decision's phrase if it has one, otherwise both names.
-
-    Examples
-    --------
-    >>> option_words("split", "random(train=0.5)"), option_words("cutoff", "10"), option_words("coverage", "full")
-    ('random 50/50', 'cutoff 10', 'coverage full')
-    """
-    declared = DECISIONS.get(decision)
-    phrase = None if declared is None else declared.metadata.get("phrase")
-    if declared is not None and phrase is not None:
-        for value in (option, *_number(option)):
-            with suppress(CranfieldError):
-                if words := phrase(in_one_form(declared, value)):
-                    return str(words)
-    return f"{decision} {option}"
-
-
-def _number(option: str) -> list[float]:
-    try:
-        return [float(option)]
-    except ValueError:
-        return []
-
-
 def _table(table: Table) -> dict[str, Any]:
     rows = [[shown(cell) for cell in row] for row in table.rows]
     return {"caption": shown(f"{table.caption}."), "header": list(map(shown, table.header)), "rows": rows}
@@ -181,23 +152,24 @@ def _table(table: Table) -> dict[str, Any]:
 
 _TITLE = "Does the winner survive other decisions?"
 
-# Number of facts of the verdict in large type; and the maximum rows of a frame to download from the page.
-_LARGE, _MOST_ROWS = 2, 20_000
+_MOST_ROWS = 20_000  # the maximum rows of a frame to download from the page
 
 _SAYS = {
     "universes": (
-        "Each cell is one combination of options. Cells are ordered by their effect size d_z, the mean difference of "
-        "users divided by its standard deviation. The rows below show which options the cells have: an option whose "
-        "marks gather at one end moves the result. A lead in a cell is not corrected for the number of cells."
+        "Each bar is one set-up, a combination of options. Set-ups are ordered by their effect size d_z, the mean "
+        "difference of users divided by its standard deviation. The rows below show which options they have: an option "
+        "whose "
+        "marks gather at one end moves the result. A lead in a set-up is not corrected for their number."
     ),
     "map": (
-        "For each option, the share of its cells that each system leads. If the bar of an option points to the "
-        "other side, the other system leads in more of its cells. The single changes below, which leave everything "
+        "For each option, the share of its set-ups that each system leads. If the bar of an option points to the "
+        "other side, the other system leads in more of them. The single changes below, which leave everything "
         "else unchanged, show whether the option is the cause."
     ),
     "influence": (
-        "How much of the variance of the effect size over the cells each decision explains. A decision below the noise "
-        "floor, the share that chance options such as seeds explain, has no visible influence. Influence shows which "
+        "How much of the variance of the effect size over the set-ups each decision explains. A decision below the "
+        "noise floor, the share that chance options such as seeds explain, has no visible influence. Influence shows "
+        "which "
         "decisions move the result, not which option is right. Influence on the sign of the lead is diluted by noise "
         "if systems are close or users are few."
     ),
@@ -206,17 +178,18 @@ _SAYS = {
         "the winner shows that the claim needs that decision, not that the changed one is better."
     ),
     "rule": (
-        "The best tree of at most three conditions, found by trying all of them. It describes these cells and predicts "
-        "nothing about options that were not opened."
+        "The best tree of at most three conditions, found by trying all of them. It describes these set-ups and "
+        "predicts nothing about options that were not opened."
     ),
     "shares": (
-        f"{audit_facts.NotAProbability()} The last column says what to compare a share with: cells are so similar that "
-        "one of two equally good systems often leads most of them. Intervals say how the share would vary with other "
-        "users, not with other options."
+        "A share of set-ups is not a probability: it is a property of the options that were opened, and other options "
+        "give another share. The last column says what to compare it with: set-ups are so similar that one of two "
+        "equally good systems often leads most of them. Intervals say how the share would vary with other users, not "
+        "with other options."
     ),
     "joint": (
-        "One test of all universes together. Chance is simulated in two ways: users swap the two systems at random, in "
-        "every universe at once; and users are drawn again after the mean difference is removed. The larger p "
+        "One test of all set-ups together. Chance is simulated in two ways: users swap the two systems at random, in "
+        "every set-up at once; and users are drawn again after the mean difference is removed. The larger p "
         "counts. A small p says that the systems differ somewhere, not who leads. If decisions change the winner, "
         "the median and the net share detect nothing, but the share that is significant one way or the other does. "
         "The plain p takes the trained models as given: it does not keep its level for the same algorithm with another "
@@ -236,8 +209,8 @@ _SAYS = {
         "one design only. The advice is about metrics. It does not say which system is better."
     ),
     "ranks": (
-        "The rank of every system over the cells. A system that is often first is not necessarily the best: the cells "
-        "only cover the options that were opened."
+        "The rank of every system over the set-ups. A system that is often first is not necessarily the best: the "
+        "set-ups only cover the options that were opened."
     ),
 }
 _NO_FLIPS = "No change of one or two decisions changes the winner, and no single change affects significance."
@@ -249,8 +222,10 @@ def audit_section(audit: Audit | None) -> Section | None:
     if audit is None:
         return None
     opening, *rest = _parts(audit, level=4)
-    html = opening.html + "".join(f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}' for part in rest)
-    return _with_tables(replace(opening, title=_TITLE, html=html), audit)
+    more = opening.more + "".join(
+        f'<h3 id="{part.name}">{text(part.title)}</h3>{part.html}{part.more}' for part in rest
+    )
+    return _with_tables(replace(opening, title=_TITLE, more=more), audit)
 
 
 def audit_sections(audit: Audit) -> list[Section]:
@@ -266,7 +241,7 @@ def _with_tables(section: Section, audit: Audit) -> Section:
     kept = {file: frame for file, frame in frames.items() if 0 < frame.height <= _MOST_ROWS}
     omitted = [f"{file}.csv" for file, frame in frames.items() if frame.height > _MOST_ROWS]
     said = [f"Too large for a page: {', '.join(omitted)}. The methods of Audit return all of it."] if omitted else []
-    return replace(section, html=section.html + paragraphs(said) + downloads(*kept), tables=kept)
+    return replace(section, more=section.more + paragraphs(said) + downloads(*kept), tables=kept)
 
 
 def _parts(audit: Audit, level: int) -> list[Section]:
@@ -274,31 +249,33 @@ def _parts(audit: Audit, level: int) -> list[Section]:
     pairs, data = audited(audit)
     tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
     chosen = pairs[0]
+    rest = notes(sentences([*audit.rank_facts(), *audit.advice_facts(), *audit.notes]))
+    rest = f'<div id="audit-rest">{notes(sentences(chosen.facts[1:]))}</div>{rest}'
     parts = [
-        Section("audit", "The verdict", _verdict(audit, chosen, data["systems"]), data=data),
-        Section("audit-universes", "Cell by cell", _universes(audit, chosen, level)),
-        Section("audit-decisions", "Which decisions matter", _decisions(audit, chosen, level)),
-        Section("audit-questions", "How often each leads, and the joint test", _questions(chosen, tables)),
-        Section("audit-systems", "All systems", _systems(audit, tables)),
-        Section("audit-truth", "Against the truth", _with_words("truth", tables["truth"], tables["truth-pairs"])),
+        Section("audit", "The answer", _answer(audit, chosen, data["systems"], level), rest, data=data),
+        Section("audit-decisions", "Which decisions matter?", *_decisions(audit, chosen, level)),
+        Section("audit-questions", "How often does each lead?", "", _questions(chosen, tables)),
+        Section("audit-systems", "How do all systems rank?", *_systems(audit, tables)),
+        Section("audit-truth", "Is it the truth?", _with_words("truth", tables["truth"], tables["truth-pairs"])),
         Section("audit-advice", "Is the advice on metrics the same?", _with_words("advice", tables["advice"])),
-        Section("audit-opened", "What was opened", _opened(audit, tables)),
+        Section("audit-opened", "What was varied?", "", _opened(audit, tables)),
     ]
-    return [part for part in parts if part.html]
+    return [part for part in parts if part.html or part.more]
 
 
-def _verdict(audit: Audit, chosen: ShownPair, systems: list[str]) -> str:
-    """Return the choice of a pair, its verdict and its key numbers."""
-    large, rest = sentences(chosen.facts[:_LARGE]), sentences(chosen.facts[_LARGE:])
-    numbers = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.numbers)
+def _answer(audit: Audit, chosen: ShownPair, systems: list[str], level: int) -> str:
+    """Return the answer, the specification curve, and the changes that reverse the winner."""
+    first, second = chosen.view.systems
+    # Static drawings: shown if scripts are disabled; otherwise they can be saved.
+    curve = still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
+    leads = still("audit-map", audit.plot("map"), f"Share of the set-ups that {first} leads, by option.")
     return (
-        paragraphs(sentences(audit.rank_facts()))
+        f'<p class="answer" id="audit-large" aria-live="polite">{text(chosen.facts[0])}</p>'
         + _pair_choice(systems, len(audit.systems))
-        + f'<div class="verdict" id="audit-large" aria-live="polite">{paragraphs(large)}</div>'
-        + f'<div class="figures" id="audit-facts">{numbers}</div>'
-        + f'<div id="audit-rest">{paragraphs(rest)}</div>'
-        + paragraphs(sentences(audit.advice_facts()))
-        + notes(sentences(audit.notes))
+        + f'<div id="audit-root" class="audit" data-level="{level}"></div>'
+        + f"<noscript>{curve}{leads}</noscript>"
+        + _of_pair(chosen, "flips", _NO_FLIPS)
+        + folded("How to read it", paragraphs([_SAYS["universes"], _SAYS["map"], _SAYS["flips"]]))
     )
 
 
@@ -321,29 +298,16 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
     )
 
 
-def _universes(audit: Audit, chosen: ShownPair, level: int) -> str:
-    first, second = chosen.view.systems
-    # Static drawings: shown if scripts are disabled; otherwise they can be saved.
-    curve = still("audit-curve", audit.plot("curve"), f"The specification curve of {first} against {second}.")
-    flips = still("audit-map", audit.plot("map"), f"Share of the cells that {first} leads, by option.")
-    return (
-        paragraphs([_SAYS["universes"]])
-        + f'<div id="audit-root" class="audit" data-level="{level}"></div>'
-        + f"<noscript>{curve}{paragraphs([_SAYS['map']])}{flips}</noscript>"
-    )
-
-
-def _decisions(audit: Audit, chosen: ShownPair, level: int) -> str:
+def _decisions(audit: Audit, chosen: ShownPair, level: int) -> tuple[str, str]:
     first, second = chosen.view.systems
     bars = still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
-    return (
-        paragraphs([_SAYS["influence"]])
-        + f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
+    numbers = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.numbers)
+    html = f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
+    return html, (
+        f'<div class="figures" id="audit-facts">{numbers}</div>'
+        + paragraphs([_SAYS["influence"]])
         + _of_pair(chosen, "influence")
         + _of_pair(chosen, "interactions")
-        + f"<h{level}>The smallest changes</h{level}>"
-        + paragraphs([_SAYS["flips"]])
-        + _of_pair(chosen, "flips", _NO_FLIPS)
         + f"<h{level}>When does the other system win?</h{level}>"
         + paragraphs([_SAYS["rule"]])
         + _of_pair(chosen, "rule", "No rule predicts who leads better than always naming the same system.")
@@ -356,17 +320,17 @@ def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
         paragraphs([_SAYS["shares"]])
         + _of_pair(chosen, "shares")
         + paragraphs([_SAYS["joint"]])
-        + _of_pair(chosen, "joint", "No universe has an average that is a sum over users, so none can be tested.")
+        + _of_pair(chosen, "joint", "No set-up has an average that is a sum over users, so none can be tested.")
         + _of_pair(chosen, "joint-by-question")
         + tests
         + _whole(tables["seeds"])
     )
 
 
-def _systems(audit: Audit, tables: dict[str, Table]) -> str:
+def _systems(audit: Audit, tables: dict[str, Table]) -> tuple[str, str]:
     cut = " The best 40 on average." if len(audit.systems) > figures.MOST_SYSTEMS else ""
-    drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has each rank, over all cells.{cut}")
-    return paragraphs([_SAYS["ranks"]]) + drawn + _whole(tables["ranks"]) + _whole(tables["pairs"])
+    drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has each rank, over all set-ups.{cut}")
+    return drawn, paragraphs([_SAYS["ranks"]]) + _whole(tables["ranks"]) + _whole(tables["pairs"])
 
 
 def _opened(audit: Audit, tables: dict[str, Table]) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from cranfield._figures import altair, data_of, series, themed, tips
+from cranfield._figures import ACCENT, altair, data_of, themed, tips
 from cranfield.biases import Bias, RatioToRandom
 from cranfield.facts import Fact, sentences
 from cranfield.reports.html_page import Section
-from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
+from cranfield.reports.markup import Column, Value, downloads, figure, folded, notes, paragraphs, sortable, table, text
 
 _AGAINST_RANDOM = (
     "The value of a metric depends on how many test ratings there are and on how many items a list is chosen from: on "
@@ -32,8 +32,9 @@ def beside_random(times: RatioToRandom) -> Section:
         ]
         for row in shown.rows
     ]
-    html = paragraphs([_AGAINST_RANDOM]) + table(shown.caption, columns, rows) + notes(shown.notes)
-    return Section("times-random", "Times random", html + downloads("times-random"), tables={"times-random": frame})
+    html = table(shown.caption, columns, rows)
+    more = paragraphs([_AGAINST_RANDOM]) + notes(shown.notes) + downloads("times-random")
+    return Section("times-random", "How far above a random ranking?", html, more, {"times-random": frame})
 
 
 TITLE = "How much of it is popularity?"
@@ -63,14 +64,13 @@ def _frames(answer: Bias) -> dict[str, pl.DataFrame]:
 def bias_sections(answer: Bias) -> list[Section]:
     """Return the verdict, each table with its frame to download, the values of random, and what cannot be known."""
     frames = _frames(answer)
-    sections = [Section("verdict", "Verdict", paragraphs(answer.verdict))]
+    said, *others = answer.verdict
+    opening = f'<p class="answer">{text(said)}</p>' + _orders(answer) + folded("What else was found", notes(others))
+    sections = [Section("answer", "The answer", opening)]
     for name, shown in answer.tables().items():
-        html = sortable(shown) + notes(shown.notes)
-        if name == "orders":
-            caption = f"{answer.metric} of each system under each protocol."
-            html = figure("orders", orders_figure(answer), caption) + html
         tables = {f"bias-{name}": frames[name]}
-        sections.append(Section(f"bias-{name}", _TITLES[name], html + downloads(*tables), tables=tables))
+        more = notes(shown.notes) + downloads(*tables)
+        sections.append(Section(f"bias-{name}", _TITLES[name], sortable(shown), more, tables))
     sections.append(beside_random(answer.ratios))
     unknown = paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
     return [*sections, Section("unknown", _UNKNOWN, unknown)]
@@ -80,27 +80,31 @@ def bias_section(answer: Bias, *opening: Fact) -> Section:
     """Return one section: the ``opening``, the verdict, the orders, what changes, what popularity explains, caveats."""
     frames = _frames(answer)
     shown = {name: table for name, table in answer.tables().items() if name not in ("groups", "estimates")}
-    html = paragraphs([*opening, *answer.verdict])
-    html += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
-    html += f"<h3>{_UNKNOWN}</h3>" + paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
+    said, *others = answer.verdict
+    more = notes([*opening, *others])
+    more += "".join(f"<h3>{_TITLES[name]}</h3>{sortable(table)}{notes(table.notes)}" for name, table in shown.items())
+    more += f"<h3>{_UNKNOWN}</h3>" + paragraphs(sentences(answer.caveats)) + notes(sentences(answer.notes))
     tables = {f"bias-{name}": frames[name] for name in shown}
-    return Section("bias", TITLE, html + downloads(*tables), tables=tables)
+    return Section("bias", TITLE, paragraphs([said]) + _orders(answer), more + downloads(*tables), tables)
+
+
+def _orders(answer: Bias) -> str:
+    return figure("bias-orders", orders_figure(answer), f"{answer.metric} of each system under each protocol.")
 
 
 def orders_figure(answer: Bias) -> Any:
     """Return the averages under each protocol, with their intervals, one panel per protocol."""
     alt = altair()
     names = [protocol.name for protocol in answer.protocols]
-    systems = list(answer.protocols[0].scores.systems)
+    systems = answer.orders.filter(protocol=names[0]).sort("place", maintain_order=True)["system"].to_list()
     charts = []
     for name in names:
         rows = answer.orders.filter(pl.col("protocol") == name)
         base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None))
         title = f"{answer.metric}, {name}"
         tooltip = tips(system="system", mean=("mean", ".4f"), lower=("lower end", ".4f"), upper=("upper end", ".4f"))
-        line = base.mark_rule().encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
-        point = base.mark_point(filled=True, size=40).encode(
-            x=alt.X("mean:Q", title=title), tooltip=tooltip, color=series("system", systems, mark="point")["color"]
-        )
+        line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
+        point = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1)
+        point = point.encode(x=alt.X("mean:Q", title=title), tooltip=tooltip)
         charts.append((line + point).properties(width=150, height=24 * len(systems)))
     return themed(alt.hconcat(*charts))

@@ -9,7 +9,7 @@ from typing import Any
 
 from cranfield._record import Step
 from cranfield.reports.html_page import ADDED, Reported, Section, on_page
-from cranfield.reports.markup import notes, text
+from cranfield.reports.markup import notes, paragraphs, text
 from cranfield.store import versions
 
 _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
@@ -27,7 +27,8 @@ def card(steps: Sequence[tuple[str, Step]], facts: Mapping[str, Any] | None = No
         f'<h3>Decisions</h3><dl class="card">{done}</dl><h3>Versions and fingerprints</h3><dl class="card">{rows}</dl>'
         f"{notes(said)}<details><summary>All of it as JSON</summary>{code}</details>"
     )
-    return Section("card", "How it was made", markup)
+    opening = "Every decision, the versions of all libraries, and fingerprints of the data."
+    return Section("card", "How was it made?", paragraphs([opening]), markup)
 
 
 @on_page(ADDED + 1)

@@ -1,44 +1,94 @@
-"""The verdict in sentences, and every pair of systems: a matrix of p-values, differences or effect sizes."""
+"""The answer, and every pair of systems: a matrix of p-values, differences or effect sizes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cranfield._numbers import count_text
 from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
-from cranfield.facts import Fact, sentences
+from cranfield.facts import Fact, p_equals, sentences
+from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Averaging, Scores
+from cranfield.metrics import properties_of
 from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
-from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
+from cranfield.reports.markup import Column, Value, downloads, figure, folded, notes, paragraphs, sortable, table, text
 from cranfield.reports.tables import best_first
 
-_MOST_METRICS = 6
+_MOST_WARNINGS = 3
 
 
 @on_page(10, "scores", "comparison", "averaging")
-def verdict(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
-    """Return the verdict: that of the comparison if there is one, otherwise who has the best averages."""
-    if comparison is None:
-        every = untested(scores, scores.average(averaging))
-        said, tested = every[:_MOST_METRICS], "not tested for significance"
-    else:
-        every, said = comparison.facts(), comparison.facts(_MOST_METRICS)
-        tested = f"{comparison.caption}. In brackets: {comparison.intervals}"
-    others = [sentence for sentence in sentences(every) if sentence not in sentences(said)]
-    folded = f"<details><summary>The other metrics</summary>{paragraphs(others)}</details>" if others else ""
-    whom = (
-        f"{count_text(len(scores.systems), 'system')} on {scores.whom} by {count_text(len(scores.metrics), 'metric')}"
-    )
-    markup = f'<div class="verdict">{paragraphs(said)}{folded}</div>' + paragraphs([f"{whom}; {tested}."])
-    return Section("verdict", "The verdict", markup)
+def answer(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
+    """Return the answer: a sentence on the main metric, the differences as a figure, and at most three warnings."""
+    title = "The answer"
+    if comparison is None or comparison.main is None:
+        facts = untested(scores, scores.average(averaging)) if comparison is None else comparison.facts()
+        return Section("answer", title, _answered(str(facts[0])) + folded("By the other metrics", notes(facts[1:])))
+    said = comparison.gate.facts[0].sentence if comparison.gate is not None else comparison.main.answer
+    doubts = comparison.doubts
+    folds = {
+        "By the other metrics": _other_metrics(comparison),
+        "How to write it": paragraphs([comparison.paragraph]),
+        "What to doubt": notes(sentences(doubts))
+        or paragraphs(["Nothing in the inputs and the tests speaks against it."]),
+    }
+    html = _answered(said) + differences(comparison, "answer")
+    html += warnings([doubt.brief for doubt in doubts])
+    return Section("answer", title, html + "".join(folded(name, inside) for name, inside in folds.items()))
+
+
+def _answered(said: str) -> str:
+    return f'<p class="answer">{text(said)}</p>'
+
+
+def warnings(said: Sequence[str]) -> str:
+    """Return what changes the answer, at most three of it."""
+    lines = "".join(f"<li>{text(warning)}</li>" for warning in said[:_MOST_WARNINGS])
+    return f'<ul class="warnings">{lines}</ul>' if lines else ""
+
+
+def differences(comparison: Comparison, name: str) -> str:
+    """Return the figure of the differences from the baseline, or from the best system, by the main metric."""
+    main = comparison.main
+    if main is None or main.is_equal or main.role == "description":
+        return ""
+    hidden = len(main.against) - figures.MOST_DIFFERENCES
+    more = f"; {hidden} more systems are in the leaderboard" if hidden > 0 else ""
+    caption = f"{main.metric} against {main.reference}; filled: significant; {comparison.intervals}{more}."
+    return figure(f"{name}-differences", figures.differences(comparison), caption)
+
+
+def _other_metrics(comparison: Comparison) -> str:
+    """Return what the other metrics say: a sentence, and each system against the reference of the main metric."""
+    main, standings = comparison.main, comparison.standings
+    assert main is not None
+    kinds = (comparison_facts.OtherMetrics, comparison_facts.Unmeasured)
+    said = paragraphs(fact for fact in comparison.facts() if isinstance(fact, kinds))
+    if len(standings) < 2:
+        return said
+    columns = [Column("metric", numeric=False), *(Column(system) for system in main.against)]
+    rows = []
+    for standing in standings:
+        cells = [_against(standing, system, main.reference) for system in main.against]
+        rows.append([Value(text(standing.metric), standing.metric), *cells])
+    return said + table(f"Differences from {main.reference}; significant ones in colour", columns, rows)
+
+
+def _against(standing: comparison_facts.MetricStanding, system: str, reference: str) -> Value:
+    if not {system, reference} <= set(standing.means):
+        return Value("–")
+    lead = standing.pair(system, reference)
+    better = lead.row["better"]
+    kind = "" if better is None else "better" if better == system else "worse"
+    return Value(f"{text(lead.signed)}<small>p {text(p_equals(lead.row['p_corrected']))}</small>", lead.gain, kind)
 
 
 def untested(scores: Scores, means: NDArray[np.float64]) -> list[Fact]:
@@ -53,10 +103,12 @@ def untested(scores: Scores, means: NDArray[np.float64]) -> list[Fact]:
     if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
         return [experiment_facts.Inconclusive("equal averages")]
     said: list[Fact] = []
-    for m, metric in enumerate(scores.metrics):
-        best = best_first(means[:, m], scores.lower_is_better[m])[0]
+    winners = [properties_of(metric).has_winners for metric in scores.metrics]
+    for m in sorted(range(len(winners)), key=lambda m: not winners[m]):
+        best = best_first(means[:, m], scores.lower_is_better[m] and winners[m])[0]
         mean = None if np.isnan(means[best, m]) else float(means[best, m])
-        said.append(experiment_facts.UntestedAverage(metric, scores.systems[best], mean, True, nothing_relevant))
+        of_metric = (scores.metrics[m], scores.systems[best], mean)
+        said.append(experiment_facts.UntestedAverage(*of_metric, "best" if winners[m] else "highest", nothing_relevant))
     return said
 
 
@@ -71,13 +123,19 @@ _NUMBERS = (
 )
 
 
+_PAIRS = "Which systems differ?"
+
+
 @on_page(30, "comparison")
-def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = "Pair by pair") -> Section | None:
+def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = _PAIRS) -> Section | None:
     """Return the matrix of all pairs with a choice of metric, and a figure of wins and losses of the best system."""
     if comparison is None:
         return None
     rows = comparison.rows
-    said: list[object] = [] if rows["significant"].any() else [experiment_facts.Inconclusive("no significant pair")]
+    of_main = comparison.of_metric(comparison.metrics[0] if comparison.main is None else comparison.main.metric)
+    differing = int(of_main["significant"].sum())
+    first = of_main["metric"][0] if len(of_main) else comparison.metrics[0]
+    said: list[object] = [comparison_facts.PairsThatDiffer(first, differing, len(of_main))]
     kept = min(len(comparison.systems), _MOST_SYSTEMS)
     if kept < len(comparison.systems):
         said.append(f"The matrix shows the best {kept} of {len(comparison.systems)} systems.")
@@ -88,6 +146,9 @@ def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = "P
             f"There are {len(rows):,} pairs and metrics; the table to download holds only those with the best system "
             "of each metric. Comparison.frame() returns all of them."
         )
+    if comparison.baseline is not None:  # then the matrix would be one row
+        more = sortable(comparison.table(), names=3) + notes(comparison.notes) + downloads(*tables)
+        return Section(name, f"Which systems differ from {comparison.baseline}?", paragraphs(said), more, tables)
     options = "".join(f'<option value="{m}">{text(metric)}</option>' for m, metric in enumerate(comparison.metrics))
     shows = "".join(
         f'<option value="{value}">{label}</option>'
@@ -105,30 +166,19 @@ def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = "P
         + '<div class="scroll" id="pairs-root" tabindex="0" role="region" aria-label="Matrix of pairs"></div>'
         + "<noscript><p>The matrix needs the script of this page.</p></noscript>"
         + '<p class="key"><i class="better"></i>the row is significantly better <i class="worse"></i>the row is '
-        + f"significantly worse. {text(comparison.caption)}. Differences come with {text(comparison.intervals)}.</p>"
-        + _wins(comparison, name)
-        + notes(comparison.notes)
-        + downloads(*tables)
+        + "significantly worse.</p>"
     )
+    more = paragraphs([f"{comparison.caption}. Differences come with {comparison.intervals}."])
+    more += notes(comparison.notes) + downloads(*tables)
     data = {
         "systems": list(map(shown, comparison.systems)),
         "metrics": [_matrix(comparison, m, kept) for m in range(len(comparison.metrics))],
     }
-    return Section(name, title, markup, tables=tables, data=data)
+    return Section(name, title, markup, more, tables, data=data)
 
 
 def _order(comparison: Comparison, m: int) -> list[int]:
     return best_first(comparison.averages[:, m], comparison.lower_is_better[m])
-
-
-def _wins(comparison: Comparison, name: str) -> str:
-    if not len(comparison.rows):
-        return ""
-    metric = comparison.metrics[0]
-    chart = figures.wins(comparison, metric)
-    best = comparison.baseline or comparison.systems[_order(comparison, 0)[0]]
-    said = f"Share of the users for whom {best} has a better, an equal and a worse {metric} than each other system."
-    return figure(f"{name}-wins", chart, said)
 
 
 def _matrix(comparison: Comparison, m: int, kept: int) -> dict[str, Any]:

@@ -233,8 +233,8 @@ _TESTED = (
 def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None = None) -> Section:
     """Return the explorer, which starts at the row that the page reports; ``truth`` has the true values, if known."""
     facts = [
-        "Every number here was computed beforehand from the same recommendations: take another decision and see what "
-        "it does to the order. Arrows show how many places a system moves compared with the decisions of this page. "
+        "Every number was computed beforehand from the same recommendations. Arrows show how many places a system "
+        "moves compared with the decisions of this page. "
         f"The best system and those not significantly worse (n.s., level {explored.alpha:g}) are blue. p-values "
         "compare each system with the best and are corrected for all pairs. "
         f"{_TESTED if explored.has_tests else _QUICK}"
@@ -244,9 +244,10 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     data = {**explored.as_dict(), "start": start}
     if truth is not None:
         data["truth"] = [float(np.float32(truth[system])) for system in explored.systems]
-    markup = paragraphs(facts) + '<div id="explorer-root" class="explorer"></div>'
-    markup += "<noscript><p>The explorer needs the script of this page.</p></noscript>"
-    return Section("explorer", "Take the decisions yourself", markup, data=data)
+    opening = "Choose another metric, cut-off, threshold or average and see what it does to the order."
+    more = '<div id="explorer-root" class="explorer"></div>' + paragraphs(facts)
+    more += "<noscript><p>The explorer needs the script of this page.</p></noscript>"
+    return Section("explorer", "What if I decide otherwise?", paragraphs([opening]), more, data=data)
 
 
 @on_page(60)

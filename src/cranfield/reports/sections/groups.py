@@ -10,8 +10,9 @@ import polars as pl
 
 from cranfield._figures import Style, altair, data_of, look, series, themed, tips
 from cranfield._numbers import number_text
-from cranfield.comparisons import SegmentComparison, leads_frame, window_leads
-from cranfield.facts import sentences
+from cranfield.comparisons import Comparison, SegmentComparison, leads_frame, window_leads
+from cranfield.facts import comparison as comparison_facts
+from cranfield.facts import p_text, sentences
 from cranfield.measures import PLAIN, Averaging, Scores, Segments
 from cranfield.metrics import average_phrase
 from cranfield.reports import figures
@@ -24,9 +25,9 @@ _MOST_VALUES = 40_000
 _FIGURES = 3
 
 
-@on_page(40, "scores", "averaging")
-def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
-    """Return the distributions of the values that are averaged, by the first metrics; None if there are none."""
+@on_page(40, "scores", "averaging", "comparison")
+def users(scores: Scores, averaging: Averaging = PLAIN, comparison: Comparison | None = None) -> Section | None:
+    """Return for how many users the best system is better, and how values are distributed; None if there are none."""
     metrics = [name for m, name in enumerate(scores.metrics) if np.isfinite(scores.values[:, m]).any()]
     if not metrics:
         return None
@@ -36,8 +37,8 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     average = average_phrase(str(averaging.average))
     dots = "tick and dot are the median" if average == "median" else f"the tick is the median and the dot the {average}"
     said = (
-        f"An average does not show for whom a system works well. Thin lines go from the 10 % of {unit}s with the "
-        f"lowest values to the 10 % with the highest, bars hold the middle half, {dots}."
+        f"Thin lines go from the 10 % of {unit}s with the lowest values to the 10 % with the highest, bars hold the "
+        f"middle half, {dots}."
     )
     drawn = ""
     for k, metric in enumerate(metrics[:_FIGURES], start=1):
@@ -46,7 +47,23 @@ def users(scores: Scores, averaging: Averaging = PLAIN) -> Section | None:
     tables = {"quantiles": quantiles(scores, averaging)}
     if scores.values.size <= _MOST_VALUES:
         tables["per-user"] = scores.per_user()
-    return Section("users", "User by user", paragraphs([said]) + drawn + downloads(*tables), tables=tables)
+    html = _wins(comparison) if comparison is not None else paragraphs([said]) + drawn
+    more = downloads(*tables) if comparison is None else paragraphs([said]) + drawn + downloads(*tables)
+    return Section("users", "Is it better for most users?", html, more, tables)
+
+
+def _wins(comparison: Comparison) -> str:
+    """Return for how many users the best system, or the baseline, is better than the others."""
+    main = comparison.main
+    if main is None or not main.against:
+        return ""
+    nearest = next(iter(main.against))
+    row = main.pair(main.reference, nearest).row
+    wins, losses = ("wins", "losses") if row["system_a"] == main.reference else ("losses", "wins")
+    counts = (row[wins], row["ties"], row[losses])
+    said = comparison_facts.WinsByUser(main.metric, (main.reference, nearest), *counts)
+    caption = f"Share of the users for whom {main.reference} is better than, equal to and worse than each system."
+    return paragraphs([said]) + figure("users-wins", figures.wins(comparison, main.metric), caption)
 
 
 def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
@@ -63,27 +80,44 @@ def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={**kinds, **named}, orient="row")
 
 
-_BY_GROUP = (
-    "An average over all users can hide that another system is best for some of them. Averages, intervals and tests "
-    "are computed for each group separately."
-)
-
-
 @on_page(45, "segments", "averaging", "level")
 def by_group(segments: Sequence[Segments | SegmentComparison], averaging: Averaging, level: float) -> Section | None:
     """Return the averages of each group, with verdicts if systems are compared; None without groups."""
     if not segments:
         return None
-    html = paragraphs([_BY_GROUP])
+    html, more = "", ""
     tables: dict[str, pl.DataFrame] = {}
     for segment in segments:
         averages = segment.averaged.table(averaging, level=level)
-        html += f"<h3>By {text(segment.averaged.name)}</h3>"
-        html += paragraphs(segment.verdict) if isinstance(segment, SegmentComparison) else ""
-        html += sortable(averages, names=2) + _figure(segment.averaged, averaging, level)
-        html += notes(sentences(segment.notes))
+        html += paragraphs([segment.reversals] if isinstance(segment, SegmentComparison) else [])
+        html += _figure(segment.averaged, averaging, level)
+        more += f"<h3>By {text(segment.averaged.name)}</h3>"
+        more += _compared(segment) if isinstance(segment, SegmentComparison) else ""
+        more += sortable(averages, names=2) + notes(sentences(segment.notes))
         tables |= _tables(segment, averaging, level)
-    return Section("segments", "Group by group", html + downloads(*tables), tables=tables)
+    return Section("segments", "Does it hold in every group?", html, more + downloads(*tables), tables)
+
+
+def _compared(segment: SegmentComparison) -> str:
+    """Return the answer of each group, and the orders that are reversed in one, as tables."""
+    columns = [Column("group", numeric=False), Column("users"), Column("answer", numeric=False)]
+    answers = [
+        [
+            Value(text(group.group), group.group),
+            Value(group.users),
+            Value(text(getattr(group.standing, "answer", group.standing))),
+        ]
+        for group in segment.groups
+    ]
+    html = table("How systems stand in each group, by the main metric", columns, answers)
+    names = ("group", "metric", "ahead in it", "ahead elsewhere", "p")
+    columns = [Column(name, numeric=name == "p") for name in names]
+    turned = [
+        [*(Value(text(cell), cell) for cell in (reversal.group, reversal.metric, *reversal.ahead)),
+         Value(p_text(reversal.p_corrected), reversal.p_corrected)]
+        for reversal in segment.reversals.shown
+    ]  # fmt: skip
+    return html + (table("Orders that are reversed in a group", columns, turned) if turned else "")
 
 
 def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
@@ -130,13 +164,15 @@ def windows(reported: Reported) -> Section | None:
     frame = frame.select(pl.col("group").alias("window"), "system", "metric", "mean", "lower", "upper", "lists")
     drawn = frame.filter(pl.col("mean").is_not_null() & pl.col("mean").is_not_nan())
     metrics = drawn["metric"].unique(maintain_order=True).to_list()
-    html = paragraphs([_BY_WINDOW, *(lead.sentence for lead in leads)])
+    drawings = []
     for k, metric in enumerate(metrics[:_FIGURES], start=1):
         caption = f"{metric} of each system in each window, with intervals at confidence level {reported.level:g}."
-        html += figure(f"windows-{k}", over_time(drawn, metric), caption)
+        drawings.append(figure(f"windows-{k}", over_time(drawn, metric), caption))
     tables = {"windows": frame, "windows-won": leads_frame(leads)} if leads else {"windows": frame}
-    html += _window_table(frame, metrics[0], starts) if metrics else ""
-    return Section("windows", "Window by window", html + downloads(*tables), tables=tables)
+    html = paragraphs(leads[:1]) + "".join(drawings[:1])
+    more = paragraphs([_BY_WINDOW, *leads[1:]]) + "".join(drawings[1:])
+    more += _window_table(frame, metrics[0], starts) if metrics else ""
+    return Section("windows", "Does it hold over time?", html, more + downloads(*tables), tables)
 
 
 def over_time(frame: pl.DataFrame, metric: str, *, style: Style = "screen") -> Any:

@@ -18,10 +18,10 @@ from cranfield.metrics import deepest, kendall_tau_b
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, percent, table, text
-from cranfield.reports.tables import best_first, leaderboard_frame, leaderboard_table, letters_of
+from cranfield.reports.tables import best_first, leaderboard_frame, leaderboard_table
 
-_METRICS_SHOWN = 5
-_KEY = '<p class="key">The best value of a metric is blue and bold, the second underlined.</p>'
+_METRICS_SHOWN = 4
+_KEY = "The best value of a metric is blue and bold, the second underlined."
 
 _PAIRED = (
     '<p class="key">Tests are paired by user: systems with different letters can differ significantly although the '
@@ -37,17 +37,17 @@ def leaderboard(
     averaging: Averaging = PLAIN,
     level: float = LEVEL,
     name: str = "leaderboard",
-    title: str = "Leaderboard",
+    title: str = "How do all systems score?",
     data: str = "",
 ) -> Section:
     """Return the table of all systems and metrics, and a figure of the first; ``data`` is the name for captions."""
     frame = leaderboard_frame(scores, comparison, averaging=averaging, level=level)
     rows = {(row["system"], row["metric"]): row for row in frame.iter_rows(named=True)}
-    letters, hidden = letters_of(comparison), scores.metrics[_METRICS_SHOWN:]
+    marks, hidden = {} if comparison is None else comparison.marks(), scores.metrics[_METRICS_SHOWN:]
     body = [
         [
             Value(text(system), system),
-            *(_average(rows[system, metric], letters.get((metric, system), "")) for metric in scores.metrics),
+            *(_average(rows[system, metric], marks.get((metric, system), "")) for metric in scores.metrics),
             *_shares(rows[system, deepest(scores.metrics)[0]]),
         ]
         for system in sorted(scores.systems, key=lambda system: _place(rows[system, scores.metrics[0]]))
@@ -65,10 +65,11 @@ def leaderboard(
         said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{cut}."
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
-    paired = _PAIRED if letters and comparison is not None and _overlaps(rows, comparison) else ""
-    markup = chooser(scores.metrics, hidden) + shown + _KEY + legend + paired + drawn
-    markup += notes(sentences([*scores.notes, *scores.on_left_out(averaging)]))
-    return Section(name, title, markup + downloads(name, files=files), tables={name: frame}, files=files)
+    paired = _PAIRED if marks and comparison is not None and _overlaps(rows, comparison) else ""
+    key = [_KEY] if comparison is None or not marks else [_KEY, comparison.key_to_marks]
+    markup = chooser(scores.metrics, hidden) + shown + f'<p class="key">{text(" ".join(key))}</p>'
+    more = drawn + legend + paired + notes(sentences([*scores.notes, *scores.on_left_out(averaging)]))
+    return Section(name, title, markup, more + downloads(name, files=files), {name: frame}, files)
 
 
 def _overlaps(rows: Mapping[tuple[str, str], dict[str, Any]], comparison: Comparison) -> bool:
@@ -155,9 +156,20 @@ def full_and_condensed(full: Scores, condensed: Scores, averaging: Averaging = P
     shown = table("The same recommendations as full and as condensed lists", columns, cells, hidden=hidden)
     agree = [_order_by_lists(full, m, means, places) for m in range(len(full.metrics[:_METRICS_TWICE]))]
     frame = _frame(full, means, places)
-    markup = paragraphs([_WHAT_EACH_ANSWERS, *agree]) + chooser(full.metrics, hidden) + shown
+    values = {f"{kind} lists": dict(zip(full.systems, _signed(mean[:, 0], full))) for kind, mean in zip(_KINDS, means)}
+    values = {kind: {name: value for name, value in own.items() if np.isfinite(value)} for kind, own in values.items()}
     name = "full-and-condensed"
-    return Section(name, "Full and condensed lists", markup + downloads(name), tables={name: frame})
+    markup = paragraphs(agree[:1])
+    if all(values.values()):
+        caption = f"The order of the systems by {full.metrics[0]}, best on top."
+        markup += figure(name, figures.orders(values), caption)
+    more = paragraphs([_WHAT_EACH_ANSWERS, *agree[1:]]) + chooser(full.metrics, hidden) + shown
+    return Section(name, "Does it hold for condensed lists?", markup, more + downloads(name), {name: frame})
+
+
+def _signed(means: NDArray[np.float64], scores: Scores) -> list[float]:
+    """Return averages of the first metric so that higher is better."""
+    return (-means if scores.lower_is_better[0] else means).tolist()
 
 
 @on_page(25)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cranfield._table import Cell
 from cranfield.assessments import Assessment
 from cranfield.measures import PredictedRatings
@@ -19,19 +21,23 @@ def trust(assessment: Assessment) -> Section:
     """Return the findings about the metrics themselves."""
     shown = ["robustness"] if assessment.scenarios else []
     shown += [*(["power"] if assessment.curves.height else []), "correlation"]
-    drawn = "".join(figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown)
+    drawn = [figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown]
     tables = {f"trust-{study}": assessment.frame(study) for study in ("advice", *shown)}
     advice = assessment.advice().table(first=None)
     columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]
     listed = table(advice.caption, columns, [list(map(_cell, row)) for row in advice.rows])
-    html = paragraphs(assessment.sentences()) + listed + drawn + notes(assessment.advice().limits) + downloads(*tables)
-    return Section("trust", "Which metric to trust", html, tables=tables)
+    answer, *others = assessment.sentences()
+    more = paragraphs(others) + listed + "".join(drawn[1:]) + notes(assessment.advice().limits) + downloads(*tables)
+    return Section("trust", "Which metric can be trusted?", paragraphs([answer]) + "".join(drawn[:1]), more, tables)
 
 
 @on_page(5)
 def _opening(reported: Reported) -> Section | None:
     """Put the assessment first on a page without a comparison."""
-    return trust(reported.assessment) if reported.assessment is not None and reported.comparison is None else None
+    if reported.assessment is None or reported.comparison is not None:
+        return None
+    section = trust(reported.assessment)
+    return replace(section, html=section.html.replace("<p>", '<p class="answer">', 1))
 
 
 @on_page(50)
@@ -72,12 +78,12 @@ def rating_predictions(predictions: PredictedRatings | None) -> Section | None:
     if predictions is None:
         return None
     shown = predictions.table()
-    html = paragraphs([_ERRORS]) + sortable(shown, names=1) + notes(shown.notes)
-    html += "".join(figure(f"predictions-{kind}", predictions.plot(kind), said) for kind, said in _PREDICTIONS.items())
+    drawn = [figure(f"predictions-{kind}", predictions.plot(kind), said) for kind, said in _PREDICTIONS.items()]
+    more = paragraphs([_ERRORS]) + sortable(shown, names=1) + notes(shown.notes) + "".join(drawn[:1] + drawn[2:])
     tables = {
         "predictions-shares": predictions.sells(),
         "predictions-migration": predictions.migration(),
         "predictions-by-rating": predictions.curve("rating"),
         "predictions-by-rank": predictions.curve("rank"),
     }
-    return Section("predictions", "Predicted ratings", html + downloads(*tables), tables=tables)
+    return Section("predictions", "Are predicted ratings right?", drawn[1], more + downloads(*tables), tables)

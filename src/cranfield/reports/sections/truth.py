@@ -62,9 +62,9 @@ def truth(metric: str, true: Mapping[str, float], protocols: Sequence[MeasuredPr
         for k, protocol in enumerate(protocols, start=1)
     )
     tables = {"truth": _frame(true, protocols), "truth-claims": _claims_frame(true, protocols)}
-    markup = paragraphs([why]) + _claims(protocols, true) + _numbers(metric, true, protocols)
-    markup += f'<div class="beside">{scatters}</div>'
-    return Section("truth", "Against the truth", markup + downloads(*tables), tables=tables)
+    markup = _claims(protocols, true) + f'<div class="beside">{scatters}</div>'
+    more = paragraphs([why]) + _numbers(metric, true, protocols)
+    return Section("truth", "Which one is true?", markup, more + downloads(*tables), tables)
 
 
 def _claims(protocols: Sequence[MeasuredProtocol], true: Mapping[str, float]) -> str:
