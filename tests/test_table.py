@@ -141,7 +141,8 @@ def test_a_column_is_of_numbers_if_every_cell_starts_with_one():
 
 def test_the_title_for_a_paper_names_data_and_decisions_and_makes_a_label():
     table = Table(["system"], [], "plain mean").titled("MovieLens 1M", "averages", "random 80/20")
-    assert table.caption == "MovieLens 1M: random 80/20; plain mean"
+    assert table.caption == "Averages on MovieLens 1M: random 80/20; plain mean"
+    assert Table(["system"], []).titled("", "averages 2").caption == "Averages"
     assert table.label == "tab:movielens-1m-averages"
 
 

@@ -189,7 +189,9 @@ class Table:
         """
         words = "-".join(re.findall("[a-z0-9]+", f"{data} {shows}".lower()))
         caption = "; ".join(filter(None, (decisions, self.caption)))
-        return replace(self, caption=f"{data}: {caption}" if data else caption, label=f"tab:{words}")
+        name = shows.rstrip(" 0123456789").capitalize()
+        opening = f"{name} on {data}" if data else name
+        return replace(self, caption=f"{opening}: {caption}".removesuffix(": "), label=f"tab:{words}")
 
     def text(self, width: float | None = None, *, most_notes: int | None = None) -> str:
         """Return the table for a terminal; the best value of a column is starred.

@@ -52,7 +52,7 @@ def test_an_experiment_has_results_by_segment(done):
     tables = {path.name for path in (done.parent / "by" / "tables").iterdir()}
     assert {"mine-segments.csv", "mine-segments.md", "mine-segment-interactions.csv"} <= tables
     latex = (done.parent / "by" / "tables" / "mine-segments.tex").read_text()
-    assert latex.count(r"\caption{mine: ") == latex.count(r"\label{tab:mine-segments-") == 3
+    assert latex.count(r"\caption{Segments on mine: ") == latex.count(r"\label{tab:mine-segments-") == 3
     assert latex.count("by activity") == 1
     assert "by activity" not in (done.parent / "by" / "tables" / "mine-averages.tex").read_text()
 

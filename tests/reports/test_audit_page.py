@@ -210,6 +210,6 @@ def test_figures_and_tables_stand_beside_the_page(audit, page, tmp_path, monkeyp
         assert paths[f"figures/{kind}.pdf"].read_bytes().startswith(b"%PDF")
     for name in ("shares", "joint", "influence", "flips", "ranks", "pairs", "opened"):
         latex = paths[f"tables/{name}.tex"].read_text()
-        assert r"\caption{films: " in latex
+        assert rf"\caption{{Audit {name} on films: " in latex
         assert rf"\label{{tab:films-audit-{name}}}" in latex
     assert paths["report.html"].read_text() == page

@@ -71,7 +71,7 @@ def test_every_set_of_ratings_has_a_page_and_figures_and_folds_no_other_decision
             lines = (results.path / "tables" / f"{data}-{shows}.tex").read_text().splitlines()
             caption = next(line for line in lines if line.startswith(r"\caption"))
             words = results.experiment.decisions.words(without=IN_TABLES).replace("%", r"\%")
-            assert caption.startswith(rf"\caption{{{data}: {words}")
+            assert caption.startswith(rf"\caption{{{shows.capitalize()} on {data}: {words}")
             phrases = (
                 "full lists",
                 "average: mean",

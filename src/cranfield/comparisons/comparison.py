@@ -473,10 +473,9 @@ class Comparison:
             [replace(cell, raised=marks.get((name, row[0].text), "")) for name, cell in zip(table.header, row)]
             for row in table.cells()
         ]
-        said = table.caption.split("; ")
-        tested = "; ".join(phrase for phrase in self.caption.split("; ") if phrase not in said)
-        more = f"{self.key_to_marks.removesuffix('.')}{f' ({tested})' if tested else ''}"
-        return replace(table, rows=rows, caption=f"{table.caption}. {more}" if table.caption else more)
+        population = f"; {self.population}" if self.population and str(self.population) not in table.caption else ""
+        marked = f"{self.key_to_marks.removesuffix('.')} ({self.tested}{population})"
+        return replace(table, rows=rows, caption=f"{table.caption}. {marked}" if table.caption else marked)
 
     def differences(self) -> Table:
         """Return the differences of the main metric from the baseline, or from the best system, one row per system."""
