@@ -40,6 +40,7 @@ In dark mode, the page's style sheet replaces each of them with a lighter one.
 """
 
 ACCENT, WARN = PALETTE[:2]
+_SHADES = ((0x8E, 0x00), (0xC5, 0x5A), (0xEA, 0x92))  # red, green and blue of the lightest and the darkest shade
 _DASHES = ([1, 0], [6, 3], [1.5, 2.5], [8, 3, 1.5, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 
@@ -69,9 +70,17 @@ def look(style: str) -> Mapping[str, Any]:
     return _LOOKS[_checks.one_of("style", style, STYLES)]
 
 
-def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] = "line") -> dict[str, Any]:
-    """Return the encodings that tell named series apart: colours and, for more than seven, dashes or shapes too."""
+def series(
+    column: str, names: Sequence[str], *, mark: Literal["line", "point"] = "line", ordered: bool = False
+) -> dict[str, Any]:
+    """Return the encodings that tell named series apart: colours and, for more than seven, dashes or shapes too.
+
+    Things in an order, such as cut-offs, get shades of one colour from light to dark.
+    """
     alt = altair()
+    if ordered:
+        shades = alt.Scale(domain=list(names), range=[_shade(k / max(len(names) - 1, 1)) for k in range(len(names))])
+        return {"color": alt.Color(f"{column}:N", title=None, scale=shades)}
     n = len(PALETTE)
     # With the same title and domain and no legend of their own, Vega-Lite draws one legend for all of them.
     colours = alt.Scale(domain=list(names), range=[PALETTE[k % n] for k in range(len(names))])
@@ -83,6 +92,11 @@ def series(column: str, names: Sequence[str], *, mark: Literal["line", "point"] 
         channel, kind = ("strokeDash", alt.StrokeDash) if mark == "line" else ("shape", alt.Shape)
         encodings[channel] = kind(f"{column}:N", title=None, scale=scale)
     return encodings
+
+
+def _shade(depth: float) -> str:
+    """Return a shade of blue from light (0) to dark (1)."""
+    return "#" + "".join(f"{round(light + depth * (dark - light)):02x}" for light, dark in _SHADES)
 
 
 def data_of(rows: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Any:

@@ -34,13 +34,35 @@ def test_a_figure_for_a_paper_is_smaller_and_in_its_font(assessed):
 
 def test_one_scenario_and_average_can_be_asked_for(assessed):
     chart = assessed.plot("robustness", scenario="popular", average="geometric").to_dict()
-    rows = chart["layer"][0]["data"]["values"] if "data" in chart["layer"][0] else chart["data"]["values"]
-    assert len(rows) == 3 * 9
+    assert len(chart["data"]["values"]) == 3 * 9
     assert chart["title"] == "most popular items missing"
     with pytest.raises(SettingError, match="scenario"):
         assessed.plot("robustness", scenario="popularity")
     with pytest.raises(SettingError, match="study"):
         assessed.plot("robust")
+
+
+def test_a_few_lines_have_bands_and_many_have_none(assessed):
+    few = assessed.only(["P@10", "nDCG@10"]) if hasattr(assessed, "only") else None
+    assert "layer" not in assessed.plot("robustness", scenario="popular").to_dict()
+    assert few is None or "layer" in few.plot("robustness", scenario="popular").to_dict()
+
+
+def test_the_advice_has_a_point_and_an_interval_for_each_metric(assessed):
+    chart = assessed.plot("advice").to_dict()
+    rows = chart["data"]["values"] if "data" in chart else chart["layer"][0]["data"]["values"]
+    advised = assessed.frame("advice").filter(average="mean")
+    assert [row["metric"] for row in rows] == advised["metric"].to_list()
+    assert [row["score"] for row in rows] == advised["score"].to_list()
+
+
+def test_cutoffs_are_in_shades_of_one_colour():
+    from cranfield._figures import series
+
+    scale = series("metric", ["P@5", "P@10", "P@20"], ordered=True)["color"].to_dict()["scale"]
+    light = [sum(int(shade[k : k + 2], 16) for k in (1, 3, 5)) for shade in scale["range"]]
+    assert light == sorted(light, reverse=True)
+    assert len(set(light)) == 3
 
 
 def test_cutoffs_have_their_own_figures(world):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cranfield
 from cranfield._errors import SettingError
 from cranfield.comparisons import compare
-from cranfield.experiments import Decisions, schema
+from cranfield.experiments import Decisions, read_experiment, run, schema
 from cranfield.experiments.decisions import DECISIONS, GROUPS
 from cranfield.measures import measure
 from cranfield.measures.scores import Scores
@@ -221,3 +221,14 @@ def test_every_decision_is_used():
     source = Path(cranfield.__file__).parent
     text = "\n".join(file.read_text(encoding="utf-8") for file in source.rglob("*.py"))
     assert [name for name in DECISIONS if not re.search(rf"\w\.{name}\b", text)] == []
+
+
+def test_a_label_stands_in_place_of_the_words_of_a_decision(tiny, tmp_path):
+    labels = {"random(train=0.8)": "a fifth <held out>"}
+    results = run(tiny(labels=labels), tmp_path)
+    assert str(results.experiment).startswith("popularity, random and near on tiny: a fifth <held out>, full lists")
+    assert "Averages on tiny: a fifth" in (tmp_path / "tables" / "tiny-averages.tex").read_text()
+    assert results.card()["phrase"].startswith("a fifth <held out>, ")
+    assert read_experiment(tmp_path / "experiment.toml").labels == labels
+    with pytest.raises(SettingError, match=r"labels\.split"):
+        tiny(labels={"split": 3})

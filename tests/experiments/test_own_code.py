@@ -8,6 +8,7 @@ import pytest
 
 import cranfield as cf
 from cranfield._errors import OwnCodeError
+from cranfield._own_code import allowing
 from cranfield.cli import main
 from cranfield.experiments import Results, diff, plan, read_experiment, run, show
 
@@ -162,3 +163,22 @@ def test_a_dry_run_takes_allow_code_and_imports_nothing(file, capsys):
     main(["run", str(file), "--dry-run", "--allow-code"])
     assert "models" in capsys.readouterr().out
     assert not (file.parent / "imported").exists()
+
+
+def test_a_metric_of_your_own_is_called_by_its_registered_name_on_pages_and_in_tables(tmp_path, monkeypatch):
+    from cranfield.metrics import metric_label
+
+    (tmp_path / "mine_by_name.py").write_text(
+        'import cranfield as cf\n\n@cf.metric("LateHit")\ndef late_hit(judged):\n    return judged.n_hits > 0\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with allowing(["mine_by_name:late_hit@3"], tmp_path):
+        test = cf.Ratings.of(["a", "b", "c"], ["x", "y", "x"])
+        runs = {"one": {user: ["x"] for user in "abc"}, "two": {user: ["y"] for user in "abc"}}
+        scores = cf.measure(runs, test, "mine_by_name:late_hit@3")
+        assert metric_label("mine_by_name:late_hit@3") == "LateHit@3"
+        result = cf.compare(scores)
+        assert result.verdict[0].startswith("LateHit@3: ")
+        assert "mine_by_name" not in str(result)
+    assert metric_label("nDCG(gain=exp)@10") == "nDCG(gain=exp)@10"
+    assert metric_label("of.nowhere:late_hit@3") == "late_hit@3"

@@ -41,19 +41,19 @@ SAID: list[tuple[Fact, str]] = [
         bias.PopularityRemark("relevant ratings alone"),
         "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
     ),
-    (WINNER, "The winner is the same without popularity's advantage: a is first under AR and under P1R and U1R."),
+    (WINNER, "a stays first without popularity's advantage (under AR, P1R and U1R)."),
     (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
     (
         replace(WINNER, better={"b": ("P1R", "U1R")}),
-        "The winner depends on the protocol: a is first under AR, and b (under P1R and U1R) is significantly better than it without popularity's advantage.",
+        "The winner depends on the protocol: a under AR, b (P1R, U1R) without popularity.",
     ),
     (
         replace(WINNER, better={"b": ("P1R",), "c": ("U1R",)}),
-        "The winner depends on the protocol: a is first under AR, and b (under P1R) and c (under U1R) are significantly better than it without popularity's advantage.",
+        "The winner depends on the protocol: a under AR, b (P1R) and c (U1R) without popularity.",
     ),
     (
         replace(WINNER, leading={"b": ("P1R",)}, level={"c": ("U1R",)}),
-        "It is open whether the winner is the same without popularity's advantage: a is first under AR, and b (under P1R) leads without it, though not significantly; c (under U1R) is level with a.",
+        "a is first under AR; without popularity's advantage it is open: b (P1R) and c (U1R).",
     ),
     (
         REACHED,

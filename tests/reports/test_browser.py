@@ -324,7 +324,10 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
         assert numbers(back) == numbers(frame), name
     table = leaderboard_table(measured, cf.compare(measured)).titled("", "leaderboard")
     page = open_page()  # Chromium lets a page start about ten downloads
-    for name, content in (("leaderboard.tex", table.latex()), ("leaderboard.md", leaderboard_table(measured, cf.compare(measured)).markdown())):
+    for name, content in (
+        ("leaderboard.tex", table.latex()),
+        ("leaderboard.md", leaderboard_table(measured, cf.compare(measured)).markdown()),
+    ):
         assert download(page, page.locator(f"button[data-save-file='{name}']"), tmp_path).read_text() == content
     assert not re.search(r"(^|,)=", (tmp_path / "pairs.csv").read_text(), re.M)
 
@@ -332,10 +335,13 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
 def test_every_figure_can_be_downloaded_as_it_is_drawn_also_after_it_was_pointed_at(open_page, tmp_path):
     page = open_page(color_scheme="dark")
     buttons = page.locator("button[data-save-figure]")
-    assert buttons.count() == page.locator("figure").count() == 10
+    assert buttons.count() == page.locator("figure").count() == 11
     page.locator("figure .drawing").first.hover()
     page.locator("figure .awake").first.wait_for()
     for k in range(buttons.count()):
+        if k == 9:  # Chromium lets a page start about ten downloads
+            page = open_page(color_scheme="dark")
+            buttons = page.locator("button[data-save-figure]")
         path = download(page, buttons.nth(k), tmp_path)
         assert path.name == buttons.nth(k).inner_text()
         root = ET.parse(path).getroot()

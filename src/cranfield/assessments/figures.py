@@ -14,7 +14,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError
-from cranfield._figures import Style, altair, data_of, look, save, series, themed, tips
+from cranfield._figures import ACCENT, Style, altair, data_of, look, save, series, themed, tips
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.assessments.summary import groups
 from cranfield.rankings import file_name
@@ -25,6 +25,20 @@ if TYPE_CHECKING:
 _FORMATS = ("svg", "pdf", "png")
 # Points are small enough for curves with many of them; they are targets for the mouse pointer.
 _POINT = {"size": 18, "filled": True}
+_MOST_BANDS = 3
+
+
+def advice(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
+    """Return the score of each metric with its interval over draws of the systems, best first."""
+    alt = altair()
+    rows = _under(assessment, "advice", average).select("metric", "score", "lower", "upper", "first")
+    tooltip = tips(metric="metric", score=("score", ".3f"), lower=("from", ".3f"), upper=("to", ".3f"),
+                   first=("comes first", ".0%"))  # fmt: skip
+    y = alt.Y("metric:N", sort=rows["metric"].to_list(), title=None)
+    base = alt.Chart(data_of(rows)).encode(y=y, tooltip=tooltip)
+    line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title="score"), x2="upper:Q")
+    point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(x="score:Q")
+    return themed((line + point).properties(width=look(style)["width"]), style)
 
 
 def robustness(
@@ -35,14 +49,15 @@ def robustness(
     family: str | None = None,
     style: Style = "screen",
 ) -> Any:
-    """Return tau with the whole test set against the size of the test set, one line per metric with a quartile band.
+    """Return tau with the whole test set against the size of the test set, one line per metric.
 
-    With ``family``, the lines are its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
+    A few lines have bands from the lower to the upper quartile; many bands would hide each other. With ``family``, the
+    lines are its cut-offs (Figures 2 and 3 of Valcarce et al. 2018).
     """
     metrics = _members(assessment, family)
     frame = _under(assessment, "robustness", average).filter(pl.col("metric").is_in(metrics))
     names = assessment.scenarios if scenario is None else [_checks.one_of("scenario", scenario, assessment.scenarios)]
-    alt, lines = altair(), series("metric", metrics)
+    alt, lines = altair(), series("metric", metrics, ordered=family is not None)
     title, scale = "tau with the whole test set", alt.Scale(zero=False)
     tooltip = tips(metric="metric", size=("remains", ".0%"), tau=("tau", ".3f"), q25=("lower quartile", ".3f"),
                    q75=("upper quartile", ".3f"))  # fmt: skip
@@ -52,7 +67,8 @@ def robustness(
         base = alt.Chart(data_of(rows)).encode(x=_remaining(), color=lines["color"])
         band = base.mark_area(opacity=0.15).encode(y=alt.Y("q25:Q", title=title, scale=scale), y2="q75:Q")
         line = base.mark_line(point=_POINT).encode(y=alt.Y("tau:Q", title=title, scale=scale), tooltip=tooltip, **lines)
-        charts.append((band + line).properties(title=SCENARIOS[name].title, **_panel(style)))
+        drawn = band + line if len(metrics) <= _MOST_BANDS else line
+        charts.append(drawn.properties(title=SCENARIOS[name].title, **_panel(style)))
     return _grid(charts, style)
 
 
@@ -97,7 +113,9 @@ def power(
     alt = altair()
     x = alt.X("place:Q", title="pairs of systems, by decreasing p-value")
     tooltip = tips(metric="metric", place="pair", p=("p-value", ".4g"))
-    chart = _curves(rows, x, alt.Y("p:Q", title="p-value"), tooltip, series("metric", metrics))
+    chart = _curves(
+        rows, x, alt.Y("p:Q", title="p-value"), tooltip, series("metric", metrics, ordered=family is not None)
+    )
     width, height = look(style)["panel"]
     return themed(chart.properties(width=1.6 * width, height=1.3 * height), style)
 
@@ -172,7 +190,8 @@ def aggregation(assessment: Assessment, *, style: Style = "screen") -> Any:
 
 
 FIGURES: Mapping[str, Callable[..., Any]] = {
-    drawing.__name__: drawing for drawing in (robustness, values, flips, power, correlation, cutoffs, aggregation)
+    drawing.__name__: drawing
+    for drawing in (advice, robustness, values, flips, power, correlation, cutoffs, aggregation)
 }
 """The figures, by the study that they show."""
 

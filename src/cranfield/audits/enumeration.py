@@ -65,7 +65,15 @@ class Enumeration:
         late = zip(self.cells[failed].tolist(), self.universe[failed].tolist())
         start = int(np.searchsorted(kept, self.start))
         invalid = (*self.invalid, *((tuple(cell), reasons[own]) for cell, own in late))
-        grid = Grid(self.settings.varied, self.cells[kept], np.array(universe), start, self.complete, invalid)
+        grid = Grid(
+            self.settings.varied,
+            self.cells[kept],
+            np.array(universe),
+            start,
+            self.complete,
+            invalid,
+            self.settings.experiment.labels,
+        )
         return grid, list(number)
 
 

@@ -89,6 +89,7 @@ def _as_json(audit: Audit) -> dict[str, Any]:
             "complete": grid.complete,
             "product": grid.is_product,
             "invalid": [[list(options), reason] for options, reason in grid.invalid],
+            "labels": dict(grid.labels),
         },
         "lower_is_better": audit.lower_is_better.tolist(),
         "pairs": [_pair_as_json(pair) for pair in audit.pairs],
@@ -137,7 +138,9 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
     cells = [[decision.options.index(option) for option in first[column_of(decision)]] for decision in varied]
     invalid = tuple((tuple(options), reason) for options, reason in stated["invalid"])
     universe = first["universe"].to_numpy()
-    grid = Grid(tuple(varied), np.array(cells).T, universe, stated["start"], stated["complete"], invalid)
+    grid = Grid(
+        tuple(varied), np.array(cells).T, universe, stated["start"], stated["complete"], invalid, stated["labels"]
+    )
     averages = np.zeros((len(systems), grid.n_universes))
     pairs = []
     for part, pair in zip(parts, content["pairs"], strict=True):

@@ -83,6 +83,7 @@ class Grid:
     complete: bool = True  # whether all valid cells are included; False for a sample of them
     # The combinations that cannot be computed, as option indices, each with the reason.
     invalid: tuple[tuple[tuple[int, ...], str], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)  # names of options for people, by spelling
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "varied", tuple(self.varied))

@@ -268,14 +268,16 @@ def metric_definition(spelling: str) -> Definition:
     return METRICS.find(name) if may_be_called(spelling) else Definition(name, lambda _: None)
 
 
-def option_words(decision: str, option: str) -> str:
-    """Return an option as part of a sentence: the decision's phrase if it has one, otherwise both names.
+def option_words(decision: str, option: str, labels: Mapping[str, str] | None = None) -> str:
+    """Return an option as part of a sentence: its label, the decision's phrase if it has one, otherwise both names.
 
     Examples
     --------
     >>> option_words("split", "random(train=0.5)"), option_words("cutoff", "10"), option_words("coverage", "full")
     ('a random 50 % of ratings as test', 'cutoff 10', 'coverage full')
     """
+    if labels and option in labels:
+        return labels[option]
     declared = DECISIONS.get(decision)
     phrase = None if declared is None else declared.metadata.get("phrase")
     if declared is not None and phrase is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,7 @@ def pair_tables(audit: Audit, view: PairView) -> dict[str, Table]:
         "tests": tests(audit, view),
         "influence": influence(view),
         "interactions": interactions(view),
-        "flips": flips(view),
+        "flips": flips(view, audit.grid.labels),
         "rule": rule(view),
     }
 
@@ -196,21 +196,21 @@ def interactions(view: PairView) -> Table:
     return Table(["decision", "with", "of d_z"], body, caption)
 
 
-def flips(view: PairView) -> Table:
+def flips(view: PairView, labels: Mapping[str, str] | None = None) -> Table:
     """Return the smallest changes of the starting point that change the winner or the significance."""
     own = view.pair.flips
     turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
     ordered = sorted(turning, key=lambda flip: (not flip.turns_winner, -abs(flip.d_z)))
     header = ["decision", "from", "to", "leads then", "significant", "difference", "p"]
     caption = f"Changes that reverse {view.first} against {view.second}, or its significance"
-    return Table(header, [_flip_row(view, flip) for flip in ordered], caption)
+    return Table(header, [_flip_row(view, flip, labels) for flip in ordered], caption)
 
 
-def _flip_row(view: PairView, flip: audit_facts.Flip) -> list[str]:
+def _flip_row(view: PairView, flip: audit_facts.Flip, labels: Mapping[str, str] | None) -> list[str]:
     return [
         " + ".join(swap.decision for swap in flip.swaps),
-        " + ".join(option_words(swap.decision, swap.before) for swap in flip.swaps),
-        " + ".join(option_words(swap.decision, swap.after) for swap in flip.swaps),
+        " + ".join(option_words(swap.decision, swap.before, labels) for swap in flip.swaps),
+        " + ".join(option_words(swap.decision, swap.after, labels) for swap in flip.swaps),
         view.leader(view.sign * flip.lead) or "neither",
         "yes" if flip.significant else "no",
         number_text(view.sign * flip.difference if flip.lead else 0.0, sign="+"),

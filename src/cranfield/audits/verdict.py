@@ -42,7 +42,7 @@ def facts_of_pair(grid: Grid, pair: PairAudit, noise: Sequence[audit_facts.SeedN
     turning = sorted(flips.turning, key=lambda flip: -abs(flip.d_z))
     options: dict[str, str] = {}
     for swap in (flip.swaps[0] for flip in turning if not flips.pairs):
-        options.setdefault(swap.decision, option_words(swap.decision, swap.after))
+        options.setdefault(swap.decision, option_words(swap.decision, swap.after, grid.labels))
     reversing = tuple(options.values())
     yield audit_facts.Survival(leader, other, flips.lead == 0, share, grid.n_cells, reversing, bool(flips.pairs))
     difference, d_z, p = (float(values[start]) for values in (pair.leads.difference, pair.leads.d_z, pair.leads.p))

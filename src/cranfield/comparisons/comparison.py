@@ -27,7 +27,7 @@ from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
-from cranfield.metrics import averaging_phrases, properties_of
+from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
 _WITH_WINNERS = ("accuracy", "value")
@@ -398,6 +398,7 @@ class Comparison:
             self.population,
             others,
             properties_of(self.metrics[m]).role,
+            metric_label(self.metrics[m]),
         )
 
     def _means(self, m: int) -> dict[str, float]:
@@ -459,7 +460,8 @@ class Comparison:
 
         first = 0 if self.main is None else self.metrics.index(self.main.metric)
         rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
-        return self.marked(Table(["system", *self.metrics], rows, self.caption, self.notes))
+        marked = self.marked(Table(["system", *self.metrics], rows, self.caption, self.notes))
+        return replace(marked, header=["system", *map(metric_label, self.metrics)])
 
     def marked(self, table: Table) -> Table:
         """Return a table of systems × metrics with what is significant, which its caption explains.
@@ -482,7 +484,7 @@ class Comparison:
         if self.main is None:
             return Table(["system"], [], self.caption, self.notes)
         main, reference = self.main, self.main.reference
-        header = ["system", main.metric, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
+        header = ["system", main.name, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
                   "better/equal/worse"]  # fmt: skip
         rows = []
         for system, mean in main.means.items():
@@ -495,7 +497,7 @@ class Comparison:
                 cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
                          "/".join(f"{count:,}" for count in counts)]  # fmt: skip
             rows.append([system, number_text(mean, main.digits), *cells])
-        return Table(header, rows, f"{main.metric} against {reference}; {self.caption}; {self.intervals}", self.notes)
+        return Table(header, rows, f"{main.name} against {reference}; {self.caption}; {self.intervals}", self.notes)
 
     def overview(self) -> Table:
         """Return `summary` for a terminal, with the `differences` of the main metric beside its averages."""

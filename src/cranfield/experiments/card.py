@@ -36,7 +36,7 @@ def card(line: Pipeline) -> dict[str, Any]:
     decisions = next(iter(decided_on.values())) if alike else experiment.decisions
     contents: dict[str, Any] = {
         "title": experiment.title,
-        "phrase": str(decisions),
+        "phrase": decisions.words(labels=experiment.labels),
         "decisions": decisions.as_dict(),
         "thresholds": {name: line_decisions.measuring.threshold for name, line_decisions in decided_on.items()},
         "seed": experiment.seed,

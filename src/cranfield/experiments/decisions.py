@@ -77,15 +77,20 @@ class _Decisions(DecisionGroup):
     def __str__(self) -> str:
         return self.words()
 
-    def words(self, without: Collection[str] = ()) -> str:
-        """Return the decisions in words, optionally without some.
+    def words(self, without: Collection[str] = (), labels: Mapping[str, str] | None = None) -> str:
+        """Return the decisions in words, optionally without some; ``labels`` are names by spelling.
 
         Examples
         --------
         >>> Decisions(metrics="P@10").words(without=IN_TABLES)
         'a random 20 % of ratings as test'
         """
-        said = {name: _phrase(name, self._of(name)) for name in _SAID if name not in without}
+        labelled = labels or {}
+        said = {
+            name: labelled.get(str(self._of(name))) or _phrase(name, self._of(name))
+            for name in _SAID
+            if name not in without
+        }
         plain = said.get("threshold")
         if plain is not None:
             relevance = str(relevant_items(self._of("metrics"), self._of("threshold")) or "")

@@ -109,6 +109,9 @@ class Experiment:
         Additional information for the card and the reviewer's list: where the ``data`` and the ``code`` are available,
         how hyper-parameters were chosen (``tuning``), and what ``hardware`` it ran on, if the log does not describe it
         well.
+    labels
+        Names for people, by the spelling that they stand for: ``{"temporal(train=0.8)": "newest ratings"}``. Pages and
+        captions show them instead of the words that are derived from a decision.
     base
         The folder that file names are relative to.
 
@@ -127,6 +130,7 @@ class Experiment:
     assess: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     base: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
@@ -142,6 +146,8 @@ class Experiment:
         for name, text in self.notes.items():
             check.one_of("notes", name, NOTES)
             check_text(f"notes.{name}", text)
+        for name, text in self.labels.items():
+            check_text(f"labels.{name}", text)
         if self.assess is not None:
             _check_assess(self.assess, len(self.systems))
         if self.audit is not None:
@@ -158,7 +164,7 @@ class Experiment:
 
     def __str__(self) -> str:
         systems, data = (listed([entry.name for entry in named]) for named in (self.systems, self.data))
-        return f"{systems} on {data}: {self.decisions}"
+        return f"{systems} on {data}: {self.decisions.words(labels=self.labels)}"
 
 
 def _draws(system: System) -> bool:

@@ -62,7 +62,7 @@ PRESETS: Mapping[str, Preset] = {
 """The presets by name."""
 
 
-TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "assess", "audit")
+TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "labels", "assess", "audit")
 """The keys of an experiment file."""
 
 SYSTEM = ("system", "run", *LIST_READING, "search", "metric", "trials")
@@ -117,6 +117,7 @@ _NOTES = """
 #   tuning = "..."                                  how the hyper-parameters were chosen
 #   code = "..."                                    where your own code is available
 #   hardware = "..."                                what it ran on, if the log is wrong
+# Names for people may stand in a table [labels], as in "temporal(train=0.8)" = "the newest ratings".
 """
 
 
@@ -179,6 +180,8 @@ def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experimen
     for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
         if key in table:
             stated[key] = dict(check_keys(key, check_table(key, table[key]), known))
+    if "labels" in table:
+        stated["labels"] = dict(check_table("labels", table["labels"]))
     return Experiment(**stated, base=base)
 
 
@@ -249,6 +252,9 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
         lines.append(f"{_key(system.name)} = {_value(_stated(system))}")
     lines.append(_NOTES + "[notes]")
     lines += [f"{key} = {_value(value)}" for key, value in experiment.notes.items()]
+    if experiment.labels:
+        lines.append("\n[labels]")
+        lines += [f"{_key(key)} = {_value(value)}" for key, value in experiment.labels.items()]
     lines += [*_optional_lines("assess", experiment.assess), *_optional_lines("audit", experiment.audit)]
     return "\n".join(lines) + "\n"
 

@@ -20,7 +20,7 @@ from cranfield.data import Ratings, filters, read, with_features
 from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.source import Source, at_key, simulated
 from cranfield.measures import Average, Segmenting, catalogue_warnings, read_column
-from cranfield.metrics import GAINS, Metric, as_several
+from cranfield.metrics import GAINS, Metric
 from cranfield.rankings import Run, measured_ratings, read_run
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, apply, predefined
@@ -311,9 +311,10 @@ def _metrics(experiment: Experiment) -> Iterator[tuple[str, Any]]:
     for system in experiment.systems:
         if system.tuning is not None:
             yield f"systems.{system.name}.metric", system.tuning.metric
-    yield from (("assess.metrics", metric) for metric in as_several((experiment.assess or {}).get("metrics", ())))
+    assessed = (experiment.assess or {}).get("metrics", ())
     varied = (experiment.audit or {}).get("vary", {}).get("metrics", ())
-    yield from (("audit.vary", metric) for metric in as_several(varied))
+    for key, metrics in (("assess.metrics", assessed), ("audit.vary", varied)):
+        yield from ((key, metric) for metric in ([metrics] if isinstance(metrics, str) else metrics))
 
 
 @contextmanager

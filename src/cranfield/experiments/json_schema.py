@@ -34,6 +34,7 @@ def schema() -> dict[str, Any]:
                 "data": {"type": "object", "minProperties": 1, "additionalProperties": _source()},
                 "systems": _systems(),
                 "notes": _table(dict.fromkeys(NOTES, _TEXT)),
+                "labels": {"type": "object", "additionalProperties": _TEXT},
                 "assess": _table({name: {} for name in ASSESSING}),
                 "audit": _table({name: {} for name in AUDITING}),
             }

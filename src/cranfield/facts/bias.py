@@ -11,6 +11,7 @@ from cranfield._numbers import listed, number_text, percent_text
 from cranfield.facts.fact import Fact
 
 CHOSEN = "AR"
+_MOST_NAMED = 3
 
 SAYS = {
     "AR": "all test ratings, all items",
@@ -70,27 +71,18 @@ class WinnerWithoutPopularity(Fact):
         if others:
             return f"{listed(self.first)} are level under {CHOSEN}, so there is no winner to look at."
         if self.better:
-            are = "is" if len(self.better) == 1 else "are"
-            return (
-                f"The winner depends on the protocol: {winner} is first under {CHOSEN}, and {_under(self.better)} "
-                f"{are} significantly better than it without popularity's advantage."
-            )
+            neutral = _under(self.better)
+            return f"The winner depends on the protocol: {winner} under {CHOSEN}, {neutral} without popularity."
         if not self.leading and not self.level:
-            return (
-                f"The winner is the same without popularity's advantage: {winner} is first under {CHOSEN} and under "
-                f"{listed(self.neutral)}."
-            )
-        leads, are = "leads" if len(self.leading) == 1 else "lead", "is" if len(self.level) == 1 else "are"
-        ahead = f"{_under(self.leading)} {leads} without it, though not significantly" if self.leading else ""
-        beside = f"{_under(self.level)} {are} level with {winner}" if self.level else ""
-        return (
-            f"It is open whether the winner is the same without popularity's advantage: {winner} is first under "
-            f"{CHOSEN}, and {'; '.join(filter(None, (ahead, beside)))}."
-        )
+            return f"{winner} stays first without popularity's advantage (under {listed((CHOSEN, *self.neutral))})."
+        ahead = _under({**self.leading, **self.level})
+        return f"{winner} is first under {CHOSEN}; without popularity's advantage it is open: {ahead}."
 
 
 def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
-    return listed([f"{system} (under {listed(protocols)})" for system, protocols in systems.items()])
+    if len(systems) > _MOST_NAMED:
+        return f"{len(systems)} other systems"
+    return listed([f"{system} ({', '.join(protocols)})" for system, protocols in systems.items()])
 
 
 class ReachedByPopularity(Fact):

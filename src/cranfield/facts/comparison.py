@@ -127,6 +127,7 @@ class MetricStanding(Fact):
     population: Population | None = None  # the users that are compared, if not all
     without_values: tuple[str, ...] = ()  # systems for which the metric is undefined for every user
     role: str = "accuracy"  # what the metric is for; only accuracy and value have winners
+    label: str = ""  # the name of the metric for people, if it is another one
 
     def pair(self, first: str, second: str) -> Lead:
         """Return by how much the first of two systems leads."""
@@ -136,6 +137,11 @@ class MetricStanding(Fact):
             if (row["system_a"], row["system_b"]) == (second, first):
                 return Lead(row, self.lower_is_better, self.digits, forward=False)
         raise KeyError((first, second))
+
+    @property
+    def name(self) -> str:
+        """The name of the metric for people."""
+        return self.label or self.metric
 
     @property
     def digits(self) -> int:
@@ -171,7 +177,7 @@ class MetricStanding(Fact):
         return {system: words.get(better[system], "better") for system in self.means if system in better}
 
     def _said(self) -> str:
-        name = f"{self.metric}, {self.population}" if self.population else self.metric
+        name = f"{self.name}, {self.population}" if self.population else self.name
         without = f" It is undefined for every user of {_names(self.without_values)}." if self.without_values else ""
         return f"{name}: {self.answer}{without}"
 
@@ -329,11 +335,9 @@ class OtherMetrics(Fact):
         by_all = "both metrics" if total == 2 else f"all {total} metrics"
         if all(len(standing.tiers.top) == len(standing.means) for standing in standings):
             return f"{'Neither metric' if total == 2 else f'None of {total} metrics'} shows a difference."
-        alone = [standing.metric for standing in standings if standing.tiers.top == (best,)]
-        level = [
-            standing.metric for standing in standings if best in standing.tiers.top and len(standing.tiers.top) > 1
-        ]
-        behind = {standing.metric: standing.reference for standing in standings if best not in standing.tiers.top}
+        alone = [standing.name for standing in standings if standing.tiers.top == (best,)]
+        level = [standing.name for standing in standings if best in standing.tiers.top and len(standing.tiers.top) > 1]
+        behind = {standing.name: standing.reference for standing in standings if best not in standing.tiers.top}
         if len(alone) == total:
             return f"{best} is first by {by_all}."
         if len(level) == total:
@@ -353,9 +357,9 @@ class OtherMetrics(Fact):
         for standing in self.others:
             for system, kind in standing.against.items():
                 if self.main.against.get(system, "undecided") != kind:
-                    other.setdefault((system, kind), []).append(standing.metric)
+                    other.setdefault((system, kind), []).append(standing.name)
         if not other:
-            names = [standing.metric for standing in self.others]
+            names = [standing.name for standing in self.others]
             who = listed(names) if len(names) < _MOST_NAMES else f"The other {len(names)} metrics"
             return f"{who} {'agrees' if len(names) == 1 else 'agree'}."
         by_kind = [f"{system} is {kind} by {listed(metrics)}" for (system, kind), metrics in other.items()]
@@ -403,7 +407,7 @@ class ResultsParagraph(Fact):
     def _said(self) -> str:
         standing, reference = self.standing, self.standing.reference
         said = [
-            f"By {standing.metric}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
+            f"By {standing.name}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
             f"{number_text(standing.means[reference], standing.digits)}."
         ]
         groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}

@@ -13,7 +13,6 @@ from cranfield.metrics.over_draws import check_expected
 from cranfield.metrics.predicted import Predicted, check_predictions, check_scores, scale_of
 from cranfield.metrics.spellings import (
     as_metrics,
-    as_several,
     at_levels,
     average_phrase,
     averaging_phrases,
@@ -21,6 +20,7 @@ from cranfield.metrics.spellings import (
     known_metrics,
     legend,
     levels_of,
+    metric_label,
     metrics_phrase,
     properties_of,
     relevant_items,
@@ -43,7 +43,6 @@ __all__ = [
     "Predicted",
     "above_one",
     "as_metrics",
-    "as_several",
     "at_levels",
     "average_phrase",
     "averaging_phrases",
@@ -60,6 +59,7 @@ __all__ = [
     "logarithmic",
     "margin_of",
     "metric",
+    "metric_label",
     "metrics_phrase",
     "power_for",
     "power_of_two",

@@ -89,6 +89,7 @@ class Definition(Entry[Callable[..., Any]]):
     averages_ties: bool = False  # whether it has a closed form in expectation over the orders of tied items
     condensed: bool = False  # whether it is defined on condensed lists: its cut-off counts items with a test rating
     between: tuple[float, float] = (-np.inf, np.inf)  # its lowest and highest value; intervals do not leave them
+    registered: str = ""  # of a user's own metric: the name that it was registered with, which people see
 
     common: ClassVar[Mapping[str, Limits]] = {
         # The lowest relevant rating, instead of the threshold of the measurement; see `Metric._at_level`.
@@ -138,7 +139,7 @@ def _of_code(name: str) -> Definition:
     definition = _registered(imported(name))
     if definition is None or is_ours(definition.function):
         raise SettingError(f"{name} is not a metric of your own; give a function decorated with @cf.metric('name')")
-    return replace(definition, name=name, aliases=())
+    return replace(definition, name=name, aliases=(), registered=definition.name)
 
 
 METRICS: Registry[Callable[..., Any]] = _Metrics(

@@ -60,6 +60,15 @@ def properties_of(metric: str) -> Definition:
     return Definition(metric, lambda _: None)
 
 
+def metric_label(metric: str) -> str:
+    """Return the name of a metric for people: that of a user's own without its module."""
+    spelled = parse(metric)
+    if ":" not in spelled.name:
+        return metric
+    name = properties_of(metric).registered or spelled.name.rpartition(":")[2]
+    return str(replace(spelled, name=name))
+
+
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
     """Return the metric with the deepest cut-off, and this depth as the end of a name.
 

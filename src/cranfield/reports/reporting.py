@@ -43,7 +43,7 @@ from cranfield.measures import (
     measure,
     measure_judged,
 )
-from cranfield.metrics import Metric
+from cranfield.metrics import Metric, metric_label
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.html_page import Reported, Section, page, sections_of
@@ -129,7 +129,7 @@ def report(
 def _set_up(scores: Scores, comparison: Comparison | None, *more: str) -> str:
     """Return the set-up in a line: users, how they were tested, systems, and the main metric."""
     main = None if comparison is None else comparison.main
-    metric = scores.metrics[0] if main is None else main.metric
+    metric = metric_label(scores.metrics[0]) if main is None else main.name
     return " · ".join([scores.whom, *more, count_text(len(scores.systems), "system"), metric])
 
 
@@ -288,7 +288,8 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
 def _test_part(results: Results, data: str) -> list[str]:
     """Return how the test part was made, in words, and how often."""
     decisions, times = results.decided(data), results.experiment.repetitions
-    return [split_phrase(decisions.split), *([f"{times} repetitions"] if times > 1 else [])]
+    words = results.experiment.labels.get(decisions.split) or split_phrase(decisions.split)
+    return [words, *([f"{times} repetitions"] if times > 1 else [])]
 
 
 def _predictions(results: Results, data: str) -> PredictedRatings | None:

@@ -12,14 +12,14 @@ import polars as pl
 from cranfield._figures import ACCENT, altair, data_of, drawn_beside, look, series, themed, tips
 from cranfield._files import write_text
 from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import sentences
 from cranfield.reports.figures import QUANTILES, quantile_bars
 from cranfield.reports.html_page import Section, page
-from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
+from cranfield.reports.markup import downloads, figure, notes, text
 from cranfield.splits import SplitCheck, gap_days, side_by_side
 from cranfield.tables import day
 
 _BINS, _LOOK = 40, look("screen")
-_TITLES = {"wrong": "Wrong", "attention": "To note", "fine": "Fine"}
 
 
 def write_split_page(path: str | Path, checks: Sequence[SplitCheck]) -> Path:
@@ -33,22 +33,27 @@ def split_page(checks: Sequence[SplitCheck]) -> str:
     several = len(checks) > 1
     counts = f'<div class="scroll" tabindex="0" role="region" aria-label="counts">{side_by_side(checks).html()}</div>'
     findings = pl.concat([check.frame() for check in checks])
-    sections = [
-        *(_section(number, check) for number, check in enumerate(checks, start=1)),
-        Section("counts", "Side by side" if several else "Counts", counts),
-        Section("files", "Files", downloads("findings"), tables={"findings": findings}),
-    ]
     wrong = experiment_facts.WrongSplits(tuple(check.name for check in checks if check.wrong))
-    return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=str(wrong))
+    opening = Section("answer", "The answer", f'<p class="answer">{text(wrong)}</p>')
+    sections = [
+        *([opening] if several else []),
+        *(_section(number, check, opening=not several) for number, check in enumerate(checks, start=1)),
+        Section("counts", "How do the splits differ?" if several else "How large are the parts?", "",
+                counts + downloads("findings"), {"findings": findings}),
+    ]  # fmt: skip
+    names = " · ".join(check.name for check in checks)
+    return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=names)
 
 
-def _section(number: int, check: SplitCheck) -> Section:
-    html = paragraphs(check.sentences()[:1])
-    for level, title in _TITLES.items():
-        said = [finding.sentence for finding in check.findings if finding.level == level]
-        html += f"<h3>{text(title)}</h3>{notes(said)}" if said else ""
-    html += "".join(figure(f"split-{number}-{name}", chart, caption) for name, chart, caption in _charts(check))
-    return Section(f"split-{number}", check.name, html)
+def _section(number: int, check: SplitCheck, *, opening: bool) -> Section:
+    """Return what was found in a split: the verdict, a figure and what is not fine; the rest is folded."""
+    verdict = f'<p class="{"answer" if opening else ""}">{text(check.sentences()[0])}</p>'
+    drawings = [figure(f"split-{number}-{name}", chart, caption) for name, chart, caption in _charts(check)]
+    serious = [finding for finding in check.findings if finding.level != "fine"]
+    fine = [finding for finding in check.findings if finding.level == "fine"]
+    html = verdict + drawings[0] + notes(sentences(serious))
+    more = f"<h3>What is fine</h3>{notes(sentences(fine))}" + "".join(drawings[1:])
+    return Section(f"split-{number}", check.name, html, more)
 
 
 def _charts(check: SplitCheck) -> Iterator[tuple[str, Any, str]]:

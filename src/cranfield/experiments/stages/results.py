@@ -16,7 +16,7 @@ from cranfield._files import write_text
 from cranfield._polars import read_parquet
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield._table import Table
+from cranfield._table import Table, latex_text
 from cranfield.assessments import Assessment
 from cranfield.comparisons import (
     CORRECTIONS,
@@ -89,16 +89,18 @@ class Findings:
         table = self.scores.table(self.averaging)
         return table if self.comparison is None else self.comparison.marked(table)
 
-    def write(self, folder: Path, decisions: Decisions) -> list[Path]:
-        """Write the frames, the tables and the verdict; return the files."""
+    def write(self, folder: Path, decisions: Decisions, labels: Mapping[str, str]) -> list[Path]:
+        """Write the frames, the tables, the verdict and a paragraph for a paper; return the files."""
         home, tables = folder / "results" / self.data, folder / "tables"
-        table, words = self.table(), decisions.words(without=IN_TABLES)
+        table, words = self.table(), decisions.words(IN_TABLES, labels)
         frames = {"averages": self.averages}
         texts = {"averages.tex": table.titled(self.data, "averages", words).latex(), "averages.md": table.markdown()}
         if self.comparison is not None:
             frames["comparisons"] = self.comparisons
             words = ", ".join(filter(None, (words, f"{decisions.lists} lists")))
             texts["comparisons.tex"] = self.comparison.differences().titled(self.data, "comparisons", words).latex()
+            if self.comparison.paragraph is not None:
+                texts["paragraph.tex"] = latex_text(str(self.comparison.paragraph))
         paths = _write_frames(frames, home, tables, self.data)
         paths += [_write(tables / f"{self.data}-{name}", text) for name, text in texts.items()]
         return [*paths, _write(home / "results.json", json.dumps(self.as_dict(), indent=1, ensure_ascii=False))]
@@ -182,13 +184,13 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 6
+    exported, version = True, 7
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
         return {
             "data": unit.source.name,
-            "phrase": str(line.decisions),
+            "phrase": line.decisions.words(labels=line.experiment.labels),
             "scores": [line.artifact(SCORES, part).digest for part in line.units("part", unit)],
             "averaging": decisions.averaging.as_dict(),
             "weights": weights_checksum(line.experiment),
@@ -204,7 +206,10 @@ class _Results(Stage[Findings]):
 
     def make(self, line: Pipeline, unit: Unit, place: Path) -> Made:
         result = _findings(line, unit)
-        paths = [*result.write(place / OUT, line.decisions), *keep_weights(line.experiment, place)]
+        paths = [
+            *result.write(place / OUT, line.decisions, line.experiment.labels),
+            *keep_weights(line.experiment, place),
+        ]
         if result.comparison is None:
             return paths, {"comparison": None}
         files, compared = encoding.save_comparison(result.comparison, place / _COMPARISON)
@@ -241,7 +246,7 @@ SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 class _Segments(Stage[SegmentResults]):
     name, title, level = "segments", "Comparing groups", "source"
-    exported, version = True, 8
+    exported, version = True, 9
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return bool(line.decisions.segment or line.decisions.apart)
@@ -278,7 +283,7 @@ class _Segments(Stage[SegmentResults]):
             )
         paths = _write_frames(frames, home, tables, unit.source.name)
         shown = [segment.averaged.table(averaging) for segment in results]
-        words = line.decisions.words(without=IN_TABLES)
+        words = line.decisions.words(IN_TABLES, line.experiment.labels)
         titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
         texts = {"tex": [table.latex() for table in titled], "md": [table.markdown() for table in shown]}
         for ending, several in texts.items():

@@ -130,7 +130,7 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
                 "kind": opened.kind,
                 "says": VARIABLE_DECISIONS[opened.name].says if opened.name in VARIABLE_DECISIONS else "",
                 "options": list(map(shown, opened.options)),
-                "words": [shown(option_words(opened.name, option)) for option in opened.options],
+                "words": [shown(option_words(opened.name, option, grid.labels)) for option in opened.options],
             }
             for opened in grid.varied
         ],

@@ -28,7 +28,7 @@ _MOST_WARNINGS = 3
 @on_page(10, "scores", "comparison", "averaging")
 def answer(scores: Scores, comparison: Comparison | None, averaging: Averaging) -> Section:
     """Return the answer: a sentence on the main metric, the differences as a figure, and at most three warnings."""
-    title = "The answer"
+    title = "The answer" if comparison is not None else "Who has the best averages?"
     if comparison is None or comparison.main is None:
         facts = untested(scores, scores.average(averaging)) if comparison is None else comparison.facts()
         return Section("answer", title, _answered(str(facts[0])) + folded("By the other metrics", notes(facts[1:])))
@@ -62,7 +62,7 @@ def differences(comparison: Comparison, name: str) -> str:
         return ""
     hidden = len(main.against) - figures.MOST_DIFFERENCES
     more = f"; {hidden} more systems are in the leaderboard" if hidden > 0 else ""
-    caption = f"{main.metric} against {main.reference}; filled: significant; {comparison.intervals}{more}."
+    caption = f"{main.name} against {main.reference}; filled: significant; {comparison.intervals}{more}."
     return figure(f"{name}-differences", figures.differences(comparison), caption)
 
 

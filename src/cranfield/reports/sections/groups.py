@@ -61,7 +61,7 @@ def _wins(comparison: Comparison) -> str:
     row = main.pair(main.reference, nearest).row
     wins, losses = ("wins", "losses") if row["system_a"] == main.reference else ("losses", "wins")
     counts = (row[wins], row["ties"], row[losses])
-    said = comparison_facts.WinsByUser(main.metric, (main.reference, nearest), *counts)
+    said = comparison_facts.WinsByUser(main.name, (main.reference, nearest), *counts)
     caption = f"Share of the users for whom {main.reference} is better than, equal to and worse than each system."
     return paragraphs([said]) + figure("users-wins", figures.wins(comparison, main.metric), caption)
 

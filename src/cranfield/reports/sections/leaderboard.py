@@ -14,7 +14,7 @@ from cranfield.comparisons import Comparison
 from cranfield.facts import experiment as experiment_facts
 from cranfield.facts import sentences
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores
-from cranfield.metrics import deepest, kendall_tau_b
+from cranfield.metrics import deepest, kendall_tau_b, metric_label
 from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, percent, table, text
@@ -87,7 +87,7 @@ def _columns(scores: Scores) -> list[Column]:
     return [
         Column("system", numeric=False),
         *(
-            Column(metric, group=metric, hint="lower is better" if lower else "")
+            Column(metric_label(metric), group=metric, hint="lower is better" if lower else "")
             for metric, lower in zip(scores.metrics, scores.lower_is_better)
         ),
         Column("users served", hint="share of the users who get a list"),
@@ -127,7 +127,7 @@ def chooser(metrics: tuple[str, ...], hidden: tuple[str, ...]) -> str:
         return ""
     boxes = "".join(
         f'<label><input type="checkbox" data-shows="{text(metric)}"{"" if metric in hidden else " checked"}> '
-        f"{text(metric)}</label>"
+        f"{text(metric_label(metric))}</label>"
         for metric in metrics
     )
     return f'<fieldset class="choices"><legend>Metrics shown</legend>{boxes}</fieldset>'

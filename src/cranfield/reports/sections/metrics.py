@@ -11,6 +11,7 @@ from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
 _CAPTIONS = {
+    "advice": "The score of each metric, with its 95 % interval over draws of the systems: power and robustness.",
     "robustness": "How well each metric keeps its order of the systems when parts of the test set are missing.",
     "power": "The largest p-values of each metric, in decreasing order: a lower curve tells more systems apart.",
     "correlation": "Kendall's tau between the orders of systems that the metrics give.",
@@ -19,10 +20,10 @@ _CAPTIONS = {
 
 def trust(assessment: Assessment) -> Section:
     """Return the findings about the metrics themselves."""
-    shown = ["robustness"] if assessment.scenarios else []
+    shown = ["advice", *(["robustness"] if assessment.scenarios else [])]
     shown += [*(["power"] if assessment.curves.height else []), "correlation"]
     drawn = [figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown]
-    tables = {f"trust-{study}": assessment.frame(study) for study in ("advice", *shown)}
+    tables = {f"trust-{study}": assessment.frame(study) for study in shown}
     advice = assessment.advice().table(first=None)
     columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]
     listed = table(advice.caption, columns, [list(map(_cell, row)) for row in advice.rows])
