@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 from cranfield.reports import demo
 
 _HERE = Path(__file__).parent
-_SIZE = {"width": 1120, "height": 1080}
+_SIZE = {"width": 1120, "height": 790}
 _SHARP = 1.5
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 _MOST_BYTES = 300_000
@@ -46,6 +46,7 @@ def _top(page: Page, path: Path) -> None:
 
 def _explorer(page: Page, path: Path) -> None:
     """Take a screenshot of the explorer after changing a decision, so that systems move."""
+    page.evaluate("document.querySelector('#explorer details').open = true")
     page.locator("#explorer [data-dimension='lists'] label", has_text="condensed").locator("input").check()
     page.wait_for_timeout(600)  # until the bars have their new lengths
     page.evaluate("scrollTo(0, 0)")
