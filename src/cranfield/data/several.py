@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.data.events import basket_codes
 from cranfield.data.pairs import sort_pairs
 from cranfield.data.ratings import Ratings
 from cranfield.tables import Vocabulary
@@ -17,7 +18,28 @@ def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
     """Return the parts over the union of their vocabularies."""
     users = Vocabulary.union([part.user_ids for part in parts])
     items = Vocabulary.union([part.item_ids for part in parts])
-    return [_recoded(part, users, items) for part in parts]
+    return _in_own_baskets([_recoded(part, users, items) for part in parts])
+
+
+def _in_own_baskets(parts: list[Ratings]) -> list[Ratings]:
+    """Number the baskets of parts that were numbered apart, so that none is in two parts."""
+    known = [part.events for part in parts if part.events is not None and part.events.baskets is not None]
+    if len(known) < 2 or all(part.events is None or of_one_split(part) for part in parts):
+        return parts
+    ends = np.cumsum([0, *(int(events.baskets.max(initial=-1)) + 1 for events in known)])
+    users = np.concatenate([part.rows().users for part in parts if part.events in known])
+    baskets = np.concatenate([events.baskets + np.int64(end) for events, end in zip(known, ends)])
+    codes = basket_codes(users, baskets, np.concatenate([events.times for events in known]))
+    of_part = iter(np.split(codes, np.cumsum([len(events) for events in known])[:-1]))
+    return [
+        replace(part, events=replace(part.events, baskets=next(of_part))) if part.events in known else part
+        for part in parts
+    ]
+
+
+def of_one_split(part: Ratings) -> bool:
+    """Whether the baskets of a part have the numbers of the split that it was written from."""
+    return bool(part.history) and "baskets" in part.history[0].settings
 
 
 def _recoded(part: Ratings, users: Vocabulary, items: Vocabulary) -> Ratings:

@@ -10,6 +10,7 @@ from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, measu
 from cranfield.measures.notes import catalogue_warnings
 from cranfield.measures.other_tools import compare_tools, dialects_table
 from cranfield.measures.predicted_ratings import PredictedRatings, examine_for, examine_predictions
+from cranfield.measures.repeats import with_repeats
 from cranfield.measures.risks import risk, standardise
 from cranfield.measures.scores import Scores
 from cranfield.measures.segmenting import Segmenting, file_and_column, group_of_items
@@ -53,4 +54,5 @@ __all__ = [
     "risk",
     "standardise",
     "true_values",
+    "with_repeats",
 ]
