@@ -12,7 +12,7 @@ import numpy as np
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals
-from cranfield.facts.scores import InFold, NothingRelevant, RepeatsFound
+from cranfield.facts.scores import InFold, NothingRelevant, RepeatsAlone, RepeatsFound
 from cranfield.facts.split import CountedRepeats
 
 Row = Mapping[str, Any]
@@ -609,7 +609,7 @@ class OnRepeats(Fact):
     def of(cls, notes: Sequence[Fact]) -> list[Fact]:
         """Return the notes of a measurement that are about repeats."""
         stated = [note.stated if isinstance(note, InFold) else note for note in notes]
-        about = CountedRepeats | RepeatsFound
+        about = CountedRepeats | RepeatsAlone | RepeatsFound
         return [cls(note) for note, fact in zip(notes, stated) if isinstance(fact, about)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cranfield._numbers import count_text, listed, number_text, percent_text
 from cranfield.facts.fact import Fact
@@ -331,20 +331,20 @@ class ReadAs(Fact):
 class RepeatsHidden(Fact):
     """Items that users had before count, but are not recommended, so that no list is perfect."""
 
-    most: Mapping[str, float]  # the average of perfect lists of the other items, by metric
+    most: tuple[tuple[str, float], ...]  # the average of perfect lists of the other items, by metric
 
     def _said(self) -> str:
-        most = listed([f"{metric} {number_text(value)}" for metric, value in self.most.items()])
+        most = listed([f"{metric} {number_text(value)}" for metric, value in self.most])
         return f"items that the user had count but are not recommended, so no system can exceed {most}"
 
 
 class RepeatsAlone(Fact):
     """Only items that users had before are ranked, which are few, so that a random order finds many of them."""
 
-    random: Mapping[str, float]  # Recall@n of a random order
+    random: tuple[tuple[str, float], ...]  # Recall@n of a random order
 
     def _said(self) -> str:
-        random = listed([f"{metric} {number_text(value)}" for metric, value in self.random.items()])
+        random = listed([f"{metric} {number_text(value)}" for metric, value in self.random])
         return f"only items that the user had are ranked, which looks easy: a random order of them has {random}"
 
 
@@ -358,8 +358,10 @@ class RepeatsFound(Fact):
     new: float
 
     def _said(self) -> str:
-        found = f"finds {100 * self.repeated:.1f} % of the repeated and {100 * self.new:.1f} % of the new items"
-        return f"{100 * self.share:.1f} % of the top {self.cutoff} of {self.system} are repeats; it {found}"
+        return (
+            f"{100 * self.share:.1f} % of the top {self.cutoff} of {self.system} are repeats; it finds "
+            f"{100 * self.repeated:.1f} % of the repeated and {100 * self.new:.1f} % of the new items"
+        )
 
 
 class SharedRatings(Fact):

@@ -19,28 +19,28 @@ from cranfield.metrics import Metric
 def with_repeats(scores: Scores, judged: Sequence[Judged], test: Ratings, train: Ratings | None) -> Scores:
     """Return scores with notes on repeated items, if the test ratings were chosen by them (see `counted_test`).
 
-    If repeats are hidden or alone, what a perfect or a random list would have is a warning.
+    If they count and are not recommended, what a perfect list would have is a warning.
     """
     step = next((step for step in test.history if step.action == "repeats"), None)
     if step is None or train is None:
         return scores
     repeats, had = step.settings["repeats"], judged[0].judgments.had_in(train)
     metrics = [Metric.of(name) for name in scores.metrics]
-    warnings, found = list[Fact](), list[Fact]()
+    warnings, on_lists = list[Fact](), list[Fact]()
     if repeats == "hide" and (most := _most(judged[0], had, metrics)):
         warnings.append(scores_facts.RepeatsHidden(most))
     cutoffs = sorted({metric.cutoff for metric in metrics if metric.cutoff is not None})
     if repeats == "only" and cutoffs:
         had_items = train.user_counts[train.user_ids.recoded(judged[0].judgments.users, judged[0].judgments.user_ids)]
-        chances = {f"Recall@{n}": float(np.minimum(1, n / had_items).mean()) for n in cutoffs}
-        warnings.append(scores_facts.RepeatsAlone(chances))
+        random = ((f"Recall@{n}", float(np.minimum(1, n / had_items).mean())) for n in cutoffs)
+        on_lists.append(scores_facts.RepeatsAlone(tuple(random)))
     if repeats == "allow" and cutoffs:
-        found = [_found(name, lists, had, cutoffs[0]) for name, lists in zip(scores.systems, judged)]
-    notes = (*warnings, *scores.notes, *step.notes, *found)
+        on_lists = [_repeats_in(name, lists, had, cutoffs[0]) for name, lists in zip(scores.systems, judged)]
+    notes = (*warnings, *scores.notes, *step.notes, *on_lists)
     return replace(scores, notes=notes, warnings=(*scores.warnings, *warnings))
 
 
-def _most(judged: Judged, had: NDArray[np.bool_], metrics: Sequence[Metric]) -> dict[str, float]:
+def _most(judged: Judged, had: NDArray[np.bool_], metrics: Sequence[Metric]) -> tuple[tuple[str, float], ...]:
     """Return the averages of lists of all test items that are new to their user, the best first."""
     judgments = judged.judgments
     new = np.flatnonzero(~had)
@@ -57,10 +57,10 @@ def _most(judged: Judged, had: NDArray[np.bool_], metrics: Sequence[Metric]) -> 
         ranked=RunFacts("perfect", longest=int(counts.max(initial=0))),
     )
     bounded = [metric for metric in metrics if metric.definition.bounds]
-    return {str(metric): float(np.nan_to_num(metric(best)).mean()) for metric in bounded}
+    return tuple((str(metric), float(np.nan_to_num(metric(best)).mean())) for metric in bounded)
 
 
-def _found(name: str, judged: Judged, had: NDArray[np.bool_], cutoff: int) -> Fact:
+def _repeats_in(name: str, judged: Judged, had: NDArray[np.bool_], cutoff: int) -> Fact:
     cut, judgments = judged.cut(cutoff), judged.judgments
     recall = []
     for kind in (had, ~had):
