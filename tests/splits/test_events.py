@@ -7,6 +7,8 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield.experiments import search
@@ -96,10 +98,10 @@ def test_what_repeats_measure_must_exist():
         cf.recommend(cf.splits.temporal(toy(), at=5 * DAY), "popularity", keep_seen=True)
 
 
-@pytest.mark.parametrize("baskets", [False, True])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_event_is_in_one_part_or_counted_as_unused(method, baskets):
-    frame = log(3, baskets=baskets)
+@given(seed=st.integers(0, 10**6), baskets=st.booleans())
+def test_every_event_is_in_one_part_or_counted_as_unused(method, seed, baskets):
+    frame = log(seed, baskets=baskets)
     ratings = cf.read(frame, repeated="sum/max", basket="basket" if baskets else None)
     everything = Counter(frame.select("user", "item", "rating", "time").rows())
     for split in apply(ratings, method, seed=1):
@@ -110,10 +112,10 @@ def test_every_event_is_in_one_part_or_counted_as_unused(method, baskets):
         assert split.step.effect["events"] == {name: len(part.events) for name, part in split.parts.items()}
 
 
-@pytest.mark.parametrize("baskets", [False, True])
 @pytest.mark.parametrize("method", BY_TIME)
-def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(method, baskets):
-    ratings = cf.read(log(5, baskets=baskets), repeated="sum/max", basket="basket" if baskets else None)
+@given(seed=st.integers(0, 10**6), baskets=st.booleans())
+def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(method, seed, baskets):
+    ratings = cf.read(log(seed, baskets=baskets), repeated="sum/max", basket="basket" if baskets else None)
     for split in apply(ratings, method, seed=1):
         train, test = split.train.events, split.test.events
         if not baskets:
@@ -127,8 +129,9 @@ def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(me
 
 
 @pytest.mark.parametrize("rule", ["sum", "max", "last", "first", "mean", "count", "binary"])
-def test_parts_are_merged_as_in_a_plain_loop(rule):
-    split = cf.splits.temporal(cf.read(log(7), repeated=rule), train=0.6)
+@given(seed=st.integers(0, 10**6))
+def test_parts_are_merged_as_in_a_plain_loop(rule, seed):
+    split = cf.splits.temporal(cf.read(log(seed), repeated=rule), train=0.6)
     for part in split.parts.values():
         groups = {}
         for user, item, value, time in rows(part):
@@ -145,8 +148,9 @@ def test_parts_are_merged_as_in_a_plain_loop(rule):
         assert pairs(part) == pytest.approx({pair: merge(events) for pair, events in groups.items()}, rel=1e-6)
 
 
-def test_the_order_of_rows_does_not_matter():
-    frame = log(11)
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_rows_does_not_matter(seed):
+    frame = log(seed)
     found = [
         [part.fingerprint for split in apply(cf.read(rows, repeated="last"), "temporal(train=0.6)") for part in split]
         for rows in (frame, frame.sort("item"), frame.reverse(), frame.sample(fraction=1, shuffle=True, seed=3))
@@ -154,8 +158,9 @@ def test_the_order_of_rows_does_not_matter():
     assert all(one == found[0] for one in found)
 
 
-def test_without_repeats_nothing_is_an_event():
-    frame = log(13).unique(["user", "item"], maintain_order=True)
+@given(seed=st.integers(0, 10**6))
+def test_without_repeats_nothing_is_an_event(seed):
+    frame = log(seed).unique(["user", "item"], maintain_order=True)
     plain, merged = cf.read(frame), cf.read(frame, repeated="sum")
     assert plain.events is None is merged.events
     for method in METHODS:

@@ -33,6 +33,7 @@ from cranfield.judgments import (
     with_live,
 )
 from cranfield.measures.blocks import BlockPlan, Blocks
+from cranfield.measures.joining import by_session
 from cranfield.measures.measuring import Measuring, measure_judged
 from cranfield.measures.notes import with_outside
 from cranfield.measures.ranged import held_bytes, measure_ranges, parquet_path
@@ -179,6 +180,8 @@ def judged_and_measured(
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
     if test is not None:
         scores = with_repeats(scores, judged, test, context.train)
+        for step in test.history:
+            scores = by_session(scores, step)
     live = judged[0].context.live
     if is_no_catalogue(catalogue) or live is None:
         return judged, scores
