@@ -242,7 +242,7 @@ _OPTIONS = (
     ),
     choice_option("--ties", ["trec_eval", "input", "average"], "How to order items with equal scores."),
     click.option("--train", metavar="FILE", help="The training ratings, for popularity, novelty and checks."),
-    click.option("--validation", metavar="FILE", help="With --train: the validation part, which users had before, too."),
+    click.option("--validation", metavar="FILE", help="With --train: the validation part; users had its items, too."),
     click.option(
         "--repeats",
         type=click.Choice(REPEATS),

@@ -23,23 +23,35 @@ def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
 
 def _in_own_baskets(parts: list[Ratings]) -> list[Ratings]:
     """Number the baskets of parts that were numbered apart, so that none is in two parts."""
-    known = [part.events for part in parts if part.events is not None and part.events.baskets is not None]
-    if len(known) < 2 or all(part.events is None or of_one_split(part) for part in parts):
+    known = [
+        (part.rows(), part.events.baskets)
+        for part in parts
+        if part.events is not None and part.events.baskets is not None
+    ]
+    if len(known) < 2 or _of_one_split([part for part, _ in known]):
         return parts
-    ends = np.cumsum([0, *(int(events.baskets.max(initial=-1)) + 1 for events in known)])
-    users = np.concatenate([part.rows().users for part in parts if part.events in known])
-    baskets = np.concatenate([events.baskets + np.int64(end) for events, end in zip(known, ends)])
-    codes = basket_codes(users, baskets, np.concatenate([events.times for events in known]))
-    of_part = iter(np.split(codes, np.cumsum([len(events) for events in known])[:-1]))
+    ends = np.cumsum([0, *(int(baskets.max(initial=-1)) + 1 for _, baskets in known)])
+    codes = basket_codes(
+        np.concatenate([part.users for part, _ in known]),
+        np.concatenate([baskets + np.int64(end) for (_, baskets), end in zip(known, ends)]),
+        np.concatenate([part.times for part, _ in known if part.times is not None]),
+    )
+    of_part = iter(np.split(codes, np.cumsum([len(part) for part, _ in known])[:-1]))
     return [
-        replace(part, events=replace(part.events, baskets=next(of_part))) if part.events in known else part
+        replace(part, events=replace(part.events, baskets=next(of_part)))
+        if part.events is not None and part.events.baskets is not None
+        else part
         for part in parts
     ]
 
 
-def of_one_split(part: Ratings) -> bool:
-    """Whether the baskets of a part have the numbers of the split that it was written from."""
-    return bool(part.history) and "baskets" in part.history[0].settings
+def _of_one_split(parts: Sequence[Ratings]) -> bool:
+    """Whether the baskets of parts have the numbers of one split, from which they come or were written."""
+    if not all(part.history for part in parts):
+        return False
+    written = all("baskets" in part.history[0].settings for part in parts)
+    last = [part.history[-1] for part in parts]
+    return written or (last[0].action.startswith("split.") and all(step == last[0] for step in last))
 
 
 def _recoded(part: Ratings, users: Vocabulary, items: Vocabulary) -> Ratings:

@@ -56,8 +56,8 @@ class BasketsAgainstTime(Fact):
 
     def _said(self) -> str:
         return (
-            f"{count_text(self.users, 'user')} with baskets whose numbers run against their times: the order is that of "
-            "the times."
+            f"{count_text(self.users, 'user')} with baskets whose numbers run against their times: the order is that "
+            "of the times."
         )
 
 

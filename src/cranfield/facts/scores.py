@@ -349,7 +349,7 @@ class RepeatsAlone(Fact):
 
 
 class RepeatsFound(Fact):
-    """How many items of the lists of a system their users had before, and what the lists find of these and of others."""
+    """How many items of a system's lists their users had before, and what the lists find of these and of others."""
 
     system: str
     cutoff: int

@@ -154,12 +154,12 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
     )
 
 
-def by_session(scores: Scores, made: Step) -> Scores:
+def by_session(scores: Scores, step: Step) -> Scores:
     """Return scores in which all beginnings of a session are lists of the session, if the split has a list for each.
 
     Averages are then over sessions of the average over their beginnings, and tests pair sessions.
     """
-    if made.action != "split.sessions" or made.settings["given"] != "each":
+    if step.action != "split.sessions" or step.settings["given"] != "each":
         return scores
     # The beginning with k events is the user ``session@k``.
     ids, users = Vocabulary.encode(scores.user_ids.text.gather(scores.users).str.replace(r"@\d+$", ""))
