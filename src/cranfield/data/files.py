@@ -143,10 +143,10 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
-    of_record = False
+    recorded: Mapping[str, Any] = {}
     if repeated == "auto" and isinstance(source, str | Path):
-        rule = (made_of(meant(source)) or {}).get("repeated", "auto")
-        repeated, of_record = rule, rule != "auto" and basket is None
+        recorded = made_of(meant(source)) or {}
+        repeated = recorded.get("repeated", "auto")
     chosen: dict[Role, Any] = {"user": user, "item": item, "rating": rating, "time": time}
     chosen |= {"basket": basket, "type": type}
     wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
@@ -154,9 +154,9 @@ def read(
     table = _table(source, wanted=wanted, **text)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
-    numbered = of_record and table.names is not None and "basket" in table.names
-    if numbered:
+    if "repeated" in recorded and basket is None and table.names is not None and "basket" in table.names:
         chosen["basket"] = "basket"
+    numbered = recorded.get("baskets") if basket is None and chosen["basket"] else None
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
     table.load(places)
     columns = _columns(table, places, weights)
@@ -164,7 +164,7 @@ def read(
         row = int(np.argmax(negative))
         remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
         raise table.error(Fault(row, f"a play count of {columns['rating'][row]:g} is negative", remedy), "rating")
-    in_order = _add_baskets(table, columns, session_gap, numbered)
+    in_order = _add_baskets(table, columns, session_gap, numbered is not None)
     # A log of events; ratings on a scale are not added up unless somebody says so.
     is_log = "rating" not in places or "type" in places or columns["basket"] is not None
     if repeated == "auto":
@@ -173,7 +173,7 @@ def read(
     rows = len(columns["user"])
     repeated = "error" if rows == len(ratings) else repeated
     step = _step(table, places, ratings, rows, encoding, repeated)
-    stated = {"weights": weights, "session_gap": session_gap, "baskets": "of the split" if numbered else None}
+    stated = {"weights": weights, "session_gap": session_gap, "baskets": numbered}
     settings_of = {**step.settings, **{option: value for option, value in stated.items() if value is not None}}
     step = replace(step, settings=settings_of, notes=(*step.notes, *in_order))
     ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
