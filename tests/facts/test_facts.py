@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
-from cranfield.facts import Fact, comparison, gate, scores, segment, unjudged
+from cranfield.facts import Fact, comparison, gate, scores, segment, split, unjudged
 
 COMMON = comparison.Population(served=240, of=300, systems=3)
 ONE, OTHER = ("ease", "pop")
@@ -121,6 +121,10 @@ SAID: list[tuple[Fact, str]] = [
     (
         comparison.Disagreement((("P@10", "a", "b"),), significant=False, test="sign"),
         "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the p-value by the sign test.",
+    ),
+    (
+        comparison.OnRepeats(split.CountedRepeats("only", 25, 100, 24, 24, 24)),
+        "25.0 % of the test items are repeats (24 of 24 users have some); only they count here.",
     ),
     (
         comparison.Warned(scores.SameLists(("a", "b"))),

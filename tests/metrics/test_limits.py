@@ -72,6 +72,8 @@ PERFECT = [
     ("Entropy", np.log2(TOP)),
     ("EPC", 0.0),
     ("RepeatShare", 0.0),
+    ("Contribution", 0.0),
+    ("Contribution(of=new)", 1.0),
     ("EFD", np.log2(TOP)),
 ]
 """Where the systems give the test ratings themselves, and every list shows the whole catalogue."""

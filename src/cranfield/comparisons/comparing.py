@@ -304,7 +304,7 @@ def compare_scores(
         samples=tuple(data),
         trained_once=scores.trained_once,
         **(_shortfall(scores, comparing, averaging, metrics, seed) if among_served else {}),
-        made_for=scores.made_for,
+        made_for=(*scores.made_for, *comparison_facts.OnRepeats.of(scores.notes)),
         warnings=scores.warnings,
         left_out=tuple(name for name in scores.left_out_by(averaging) if name in names),
         counted=counted,

@@ -62,7 +62,7 @@ class Comparison:
     served, common
         If some users have no list: how many users each system serves, and the comparison among users that all serve.
     made_for
-        Notes on systems that were made for some users only: see `Scores.made_for`.
+        Notes on systems that were made for some users only (see `Scores.made_for`), and on items that users had before.
     nothing_relevant
         Why no test item is relevant, if none is: see `Scores.nothing_relevant`.
     repetitions

@@ -12,7 +12,8 @@ import numpy as np
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals
-from cranfield.facts.scores import NothingRelevant
+from cranfield.facts.scores import InFold, NothingRelevant, RepeatsAlone, RepeatsFound
+from cranfield.facts.split import CountedRepeats
 
 Row = Mapping[str, Any]
 """A row of `Comparison.frame` with the ``smallest_difference`` that its users can show."""
@@ -594,6 +595,22 @@ class Warned(Fact):
 
     def _said(self) -> str:
         return f"Warning: {self.warning}."
+
+
+class OnRepeats(Fact):
+    """What counts of the items that users had before, or what a system finds of them, in a verdict."""
+
+    note: Fact
+
+    def _said(self) -> str:
+        return f"{self.note}."
+
+    @classmethod
+    def of(cls, notes: Sequence[Fact]) -> list[Fact]:
+        """Return the notes of a measurement that are about repeats."""
+        stated = [note.stated if isinstance(note, InFold) else note for note in notes]
+        about = CountedRepeats | RepeatsAlone | RepeatsFound
+        return [cls(note) for note, fact in zip(notes, stated) if isinstance(fact, about)]
 
 
 class UsersThatCount(Fact):

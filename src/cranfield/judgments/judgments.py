@@ -149,6 +149,11 @@ class Judgments:
         """The list of each judgment."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.indptr))
 
+    def had_in(self, train: Ratings) -> NDArray[np.bool_]:
+        """Return whether the user of each judgment has its item in training."""
+        users = train.user_ids.recoded(self.users, self.user_ids)[self.lists]
+        return train.places(users, train.item_ids.recoded(self.items, self.item_ids)) >= 0
+
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
         """Whether each judgment is relevant: r >= threshold."""

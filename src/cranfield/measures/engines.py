@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -33,9 +32,11 @@ from cranfield.judgments import (
     with_live,
 )
 from cranfield.measures.blocks import BlockPlan, Blocks
+from cranfield.measures.joining import by_session
 from cranfield.measures.measuring import Measuring, measure_judged
 from cranfield.measures.notes import with_outside
 from cranfield.measures.ranged import held_bytes, measure_ranges, parquet_path
+from cranfield.measures.repeats import with_repeats
 from cranfield.measures.scores import Scores
 from cranfield.measures.spark import (
     SparkRuns,
@@ -176,8 +177,10 @@ def judged_and_measured(
     warnings = check_inputs(judged, test, strict=strict)
     judged = with_live(judged, catalogue, context.train)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    counted = [] if test is None else [note for step in test.history if step.action == "repeats" for note in step.notes]
-    scores = replace(scores, notes=(*scores.notes, *counted))
+    if test is not None:
+        scores = with_repeats(scores, judged, test, context.train)
+        for step in test.history:
+            scores = by_session(scores, step)
     live = judged[0].context.live
     if is_no_catalogue(catalogue) or live is None:
         return judged, scores
