@@ -139,7 +139,7 @@ def made_small(route: Route) -> Iterator[None]:
     """Make ranges so small that a world has several, and let values spill to files from the first byte."""
     with pytest.MonkeyPatch.context() as patch:
         if route.engine in ("ranges", "spilled"):
-            patch.setattr(ranged, "_LARGEST_RANGE", 3000)
+            patch.setattr(ranged, "_LARGEST_RANGE", 6000)
             patch.setattr(ranged, "_SMALLEST_RANGE", 1)
         if route.engine == "spilled":
             patch.setattr(blocks, "ValueTable", lambda most: ValueTable(-1.0))
