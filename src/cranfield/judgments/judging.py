@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cranfield._checks import number, one_of
 from cranfield._errors import InputError, SettingError
 from cranfield.data import ANY, AUTO, Ratings, Relevance
-from cranfield.judgments.context import Context
+from cranfield.judgments.context import Context, catalogue_ids, is_no_catalogue
 from cranfield.judgments.joining import Join, join, one_relevant
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.judgments import Judgments, NegativeGrades, notes_on_negative_grades
@@ -274,3 +274,18 @@ def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
     if lists.ranked is not None and lists.ranked.one_relevant:
         return lists.judgments.is_part_of(judgments)
     return lists.judgments.is_same_as(judgments)
+
+
+def with_live(judged: Sequence[Judged], catalogue: Any, train: Ratings | None) -> list[Judged]:
+    """Return lists in which items outside a catalogue earn nothing; an item with a test rating is always live.
+
+    Without a catalogue (``none``), the lists are returned as they are.
+    """
+    if is_no_catalogue(catalogue):
+        return list(judged)
+    if any(lists.ranked is not None and lists.ranked.one_relevant for lists in judged):
+        raise SettingError(
+            "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"
+        )
+    live = Vocabulary.union([catalogue_ids(catalogue, train), judged[0].judgments.judged_items])
+    return [lists.fresh(context=replace(lists.context, live=live)) for lists in judged]
