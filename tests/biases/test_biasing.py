@@ -32,6 +32,16 @@ def given(world):
     return cf.bias(runs=runs, test=split.test, train=split.train, groups=4, metric="nDCG@5"), split, runs
 
 
+def test_what_is_relevant_follows_from_training_and_test_ratings_as_in_measure():
+    """The test ratings alone, 1 to 3, would have the threshold 3."""
+    test = cf.Ratings.of([1, 2, 3], [3, 2, 1], [1, 2, 3])
+    train = cf.Ratings.of([1, 1, 2, 2, 3, 3], [1, 2, 1, 3, 4, 5], [1, 5, 2, 4, 3, 5])
+    runs = {"mine": {1: [3, 4], 2: [2, 4], 3: [1, 2]}}
+    assert cf.measure(runs, test, "P@1", train=train).step.settings["threshold"] == 4
+    with pytest.raises(cf.CranfieldError, match="no test rating is 4 or more"):
+        cf.bias(runs=runs, test=test, train=train, metric="P@1")
+
+
 def test_every_protocol_measures_every_system(found, given):
     for bias in (found, given[0]):
         assert [protocol.name for protocol in bias.protocols] == ["AR", "P1R", "U1R", "UAR"]

@@ -30,7 +30,7 @@ def _repetitions(rng, users=200, times=4, seed_sd=0.011, gain=0.0):
 
 
 def test_two_seeds_of_one_system_differ_about_as_often_as_alpha_says():
-    rng, worlds, tests = np.random.default_rng(5), 300, (student, sign, crossed_test, crossed_sign_test)
+    rng, worlds, tests = np.random.default_rng(5), 200, (student, sign, crossed_test, crossed_sign_test)
     false = np.zeros(len(tests))
     for _ in range(worlds):
         data, _ = make_samples(join_folds(_repetitions(rng), range(4)), Averaging(by="user"))

@@ -37,7 +37,7 @@ def test_a_system_that_beats_all_others_is_best_by_the_lead_over_the_next():
 NAMES = ["a", "user kNN", "DecayKNN (ours)", "knn(k=100, similarity=cosine, overlap=0)", "a system with a long name"]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(k, marks=pytest.mark.slow) for k in range(20, 120))])
 def test_the_answer_has_at_most_25_words_whatever_the_systems_are_called(seed):
     rng = np.random.default_rng(seed)
     systems = int(rng.integers(2, 12))
@@ -97,7 +97,7 @@ def test_a_base_that_is_nearly_0_has_no_relative_difference():
     assert np.isnan(row["relative_lower"])
 
 
-@pytest.mark.parametrize("worlds", [60, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("worlds", [30, pytest.param(600, marks=pytest.mark.slow)])
 def test_relative_intervals_hold_as_often_as_they_say(worlds):
     rng, held = np.random.default_rng(0), 0
     for _ in range(worlds):

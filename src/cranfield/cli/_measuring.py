@@ -118,7 +118,7 @@ class MeasuringOptions:
         if self.repeats is None:
             return files
         if not isinstance(files.test, Ratings):
-            raise SettingError("--repeats needs the test set in memory; leave --engine out, or give more --memory")
+            raise SettingError("--repeats needs the whole test set at once; give enough memory for it (--memory)")
         return replace(files, test=counted_test(files.test, files.train, self.repeats))
 
     @property
@@ -196,8 +196,8 @@ class Loaded:
         given = [name for name, value in options.items() if value]
         if self.in_parts and given:
             raise SettingError(
-                f"{given[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give "
-                "more memory (--engine memory reads all of them, whatever their size)"
+                f"{given[0]} needs all lists at once, and these are read in blocks of users; leave it out, or give "
+                "enough memory for all of them (--memory)"
             )
 
 

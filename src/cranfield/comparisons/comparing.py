@@ -52,8 +52,8 @@ def rejected_share(
         for k in range(subsets):
             keys = stream(seed, "compare", "subset", k).random(n_users)
             users = np.sort(np.argsort(keys, kind="stable")[:n_drawn])
-            for count, verdict in zip(rejected, test([sample.restrict(users) for sample in data])):
-                count += verdict.p < alpha
+            for count, test_result in zip(rejected, test([sample.restrict(users) for sample in data])):
+                count += test_result.p < alpha
             bar.advance()
     return [count / subsets for count in rejected]
 
@@ -278,9 +278,9 @@ def compare_scores(
     # The averages are over the users of the test: over other users, the systems could be in the opposite order.
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
-    verdicts: list[TestResult] = run(data)
+    test_results: list[TestResult] = run(data)
     relative = relative_differences(data, alpha, seed)
-    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
+    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, test_results, relative)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -347,7 +347,7 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
 
 
 def comparison_rows(
-    sample: Sample, verdict: TestResult, relative: Relative, comparing: Comparing, seed: int
+    sample: Sample, test_result: TestResult, relative: Relative, comparing: Comparing, seed: int
 ) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)
@@ -355,7 +355,7 @@ def comparison_rows(
     effect = effects(sample, outcomes, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
-    ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
+    ends = (test_result.lower, test_result.upper) if by_the_test else (None, None)
     most = np.maximum(sample.largest, np.abs(effect.difference))
     lower, upper = (
         np.clip(own if own is not None else of_t, -most, most) for own, of_t in zip(ends, (effect.lower, effect.upper))
@@ -363,11 +363,11 @@ def comparison_rows(
     relative = relative.widened(effect.widened)
     if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
         relative = relative.beside(lower, upper)
-    corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
+    corrected: Floats = CORRECTIONS.call(comparing.correction, test_result.p)
     if largest is not None and comparing.correction == CORRECTION:
-        corrected = largest.corrected(verdict.p, effect.p_of_t)
+        corrected = largest.corrected(test_result.p, effect.p_of_t)
     significant = corrected < comparing.alpha
-    direction = effect.difference if verdict.direction is None else verdict.direction
+    direction = effect.difference if test_result.direction is None else test_result.direction
     a_better = (direction > 0) != sample.lower_is_better
     ordered = properties_of(sample.metric).role != "description"
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
@@ -392,13 +392,13 @@ def comparison_rows(
             **{name: getattr(effect, name) for name in ("effect", "effect_lower", "effect_upper")},
             **{name: getattr(effect, name).astype(np.int64) for name in ("wins", "ties", "losses")},
             "superiority": effect.superiority,
-            "p": verdict.p,
+            "p": test_result.p,
             "p_corrected": corrected,
             "significant": significant,
             "better": pl.Series(better, dtype=pl.String),
             "n": sample.n,
             "test": [comparing.significance] * sample.n_pairs,
-            "method": [str(method) for method in verdict.method],
-            "error_bound": verdict.error,
+            "method": [str(method) for method in test_result.method],
+            "error_bound": test_result.error,
         }
     )

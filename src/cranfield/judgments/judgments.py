@@ -233,8 +233,8 @@ class Judgments:
         """Refuse to measure something that needs all users on some of them."""
         if self.grades_of_all is not None:
             raise SettingError(
-                f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
-                "out, or measure in memory (engine='memory', --engine memory)"
+                f"{what} looks at all users together, and these lists are measured in blocks of users; leave it out, "
+                "or give files and enough memory for all of them at once (memory=..., --memory)"
             )
 
     @of_base

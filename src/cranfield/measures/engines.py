@@ -113,9 +113,8 @@ def measured_in_blocks(
     """
     named, session = named_sources(runs), None
     if is_for_spark(runs, test, engine):
-        for name, value in {"memory": memory, "groups": options.get("groups")}.items():
-            if value is not None:
-                raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
+        if memory is not None:
+            raise SettingError("memory=... (--memory) cannot be used with engine='spark'; leave it out")
         frames = filter(is_spark, (*(source for _, source in named), test))
         session = spark_session(of=next(frames, None))
     elif named and all(isinstance(tables, RunTables) for _, tables in named):
@@ -219,18 +218,15 @@ def block_plan(
     similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
     catalogue: Any = NONE,
-    groups: Any = None,
     keeps_judged: bool = False,
     **options: Any,
 ) -> BlockPlan:
     """Return what is measured on every block of users; the options are those of `measure` and `BlockPlan`."""
-    if groups is not None:
-        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
     for metric in measuring.wanted if keeps_judged else ():
         if {"whole lists", "predictions"} & set(metric.definition.needs):
             raise SettingError(
-                f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or read all "
-                "lists into memory (engine='memory', --engine memory)"
+                f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or give enough "
+                "memory for all lists at once (memory=..., --memory)"
             )
     check_system_names([name for tables in runs for name in tables.systems])
     relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")
