@@ -112,7 +112,7 @@ def test_it_says_what_it_found_and_what_cannot_be_known(found, monkeypatch):
 
 def test_precision_is_predicted_beside_what_is_measured(found, given):
     for bias in (found, given[0]):
-        assert bias.predicted["system"].to_list() == ["a random ranking", "popularity"]
+        assert bias.predicted["system"].to_list() == ["a random ranking", "popularity", "popularity"]
         assert bias.predicted["measured"][0] == bias.density.rho
         assert bias.predicted["predicted"][0] == pytest.approx(bias.density.sigma * bias.density.delta)
         assert isinstance(bias.departures[0], bias_facts.SizesDiffer)

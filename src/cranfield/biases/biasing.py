@@ -248,7 +248,7 @@ def _answer(
     }
     measuring = Measuring(metrics=[str(metric)], threshold=level)
     targets = density(protocols.split, threshold=level, keep_seen=keep_seen)
-    predicted, departures = _predicted(protocols, targets, cutoff)
+    predicted, departures = _predicted(protocols, targets, cutoff, keep_seen)
     split = protocols.split
     by_group = by_popularity(list(protocols.judged), split.test, f"Recall@{cutoff}", train=split.train)
     return Bias(
@@ -268,7 +268,9 @@ def _answer(
     )
 
 
-def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[Fact, ...]]:
+def _predicted(
+    protocols: Protocols, targets: Density, n: int, keep_seen: bool
+) -> tuple[pl.DataFrame, tuple[Fact, ...]]:
     """Return the predicted and measured precision of random ranking and of popularity, and why they differ."""
     place = protocols.every[0].scores.systems.index(POPULARITY)
     measured = measure(protocols.judged[place], metrics=f"P@{n}").average().item()
@@ -276,9 +278,10 @@ def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataF
     rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
     departures: tuple[Fact, ...] = ()
     if ours is not None:
-        expected = expected_precision(ours, protocols.split, targets, n)
-        departures = expected.departures
-        rows.append((POPULARITY, expected.equation, expected.low, measured))
+        for unseen in (False,) if keep_seen else (False, True):
+            expected = expected_precision(ours, protocols.split, targets, n, unseen=unseen)
+            departures += expected.departures
+            rows.append((POPULARITY, expected.equation, expected.low, measured))
     names = {"system": pl.String, "equation": pl.String, "predicted": pl.Float64, "measured": pl.Float64}
     return pl.DataFrame(rows, schema=names, orient="row"), departures
 
