@@ -178,7 +178,7 @@ def replicate(
         effect = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
         step = Step("replicate", settings, effect, results.notes)
         reproduced = (tuple(results.exhibits), tuple(results.claims), results.assessment)
-        replication = Replication(paper.name, paper.reference, *reproduced, store.path, step, paper.rule)
+        replication = Replication(paper.name, paper.reference, *reproduced, store.path, step)
         with store.writing():
             write(replication, results.steps, figures)
     return replication

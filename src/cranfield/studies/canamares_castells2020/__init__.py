@@ -17,7 +17,8 @@ from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.splits import k_fold, truths
 from cranfield.store import Made
 from cranfield.studies.canamares_castells2020 import work
-from cranfield.studies.canamares_castells2020.exhibits import claims_of, exhibits_of
+from cranfield.studies.canamares_castells2020.claims import claims_of
+from cranfield.studies.canamares_castells2020.exhibits import exhibits_of
 from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, StudyUnit, measured
 
 FOLDS = 5

@@ -13,7 +13,8 @@ from cranfield.data import Ratings
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, recognised
 from cranfield.studies.rendle2020 import work
-from cranfield.studies.rendle2020.exhibits import claims_of, exhibits_of
+from cranfield.studies.rendle2020.claims import claims_of
+from cranfield.studies.rendle2020.exhibits import exhibits_of
 from cranfield.studies.rendle2020.work import NcfBenchmark, NcfNumbers, NcfWork, Trained, of_size, read_negatives
 
 _SEEDS = 3
