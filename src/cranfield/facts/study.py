@@ -39,9 +39,9 @@ class ClaimPart(Fact):
     margins: tuple[float, ...]  # by split: above 0 if it is true; of an equality, the difference
     error: float | None  # the standard error of their mean that splits do not show: over users, or systems
     denied: float | None  # of an equality: the difference that the claim denies
-    lower: float | None  # the interval of the mean margin
-    upper: float | None
     verdict: ClaimVerdict
+    lower: float | None = None  # the interval of the mean margin
+    upper: float | None = None
 
     @property
     def margin(self) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -131,9 +131,8 @@ def _plan(
     systems: Sequence[str] | None,
 ) -> Callable[[StudyFiles], StudyResults]:
     count, names = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2), data_names(data)
-    asked = {"threshold": threshold, "play_counts": play_counts, "targets": targets, "systems": systems}
-    prepare = partial(prepared, **asked, folds=count, seed=seed)
-    works = {name: prepare(ratings) for name, ratings in names.items()}
+    asked: dict[str, Any] = {"threshold": threshold, "play_counts": play_counts, "targets": targets, "systems": systems}
+    works = {name: prepared(ratings, **asked, folds=count, seed=seed) for name, ratings in names.items()}
 
     def results(files: StudyFiles) -> StudyResults:
         """Train, rank and measure everything that the study needs, with one panel per set of ratings."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
+from math import hypot
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def _kept(
         factor = (shares[0] / shares[-1]) ** power
         margins = values[:, 0] - factor * values[:, -1]
         lost = None if denied is None else denied * (1.0 - shares[0] / shares[-1]) * float(values[:, -1].mean())
-        parts[system] = Part(margins, float(np.hypot(errors[0], factor * errors[-1])), lost)
+        parts[system] = Part(margins, hypot(errors[0], factor * errors[-1]), lost)
     return parts
 
 
@@ -128,7 +129,7 @@ def _of_order(panel: BiasNumbers) -> list[Saying]:
         order = sorted(work.PAPER, key=lambda system: -float(curves[system][1][:, -1].mean()))
         for high, low in pairwise(order):
             margins = curves[high][1][:, 0] - curves[low][1][:, 0]
-            parts[f"{way}: {high} above {low}"] = Part(margins, float(np.hypot(errors[high], errors[low])))
+            parts[f"{way}: {high} above {low}"] = Part(margins, hypot(errors[high], errors[low]))
     share = curves[work.RANDOM][0][0]
     return [Saying("order", parts, f"neighbours in the order of all test ratings, with {share:.0%} of them")]
 
@@ -144,7 +145,7 @@ def _of_size(panel: BiasNumbers) -> list[Saying]:
         if system != work.RANDOM:
             margins = precision[:, -1] - ratio * precision[:, 0]
             denied = float((1 - ratio) * precision[:, 0].mean())
-            falls[system] = Part(margins, float(np.hypot(errors[-1], ratio * errors[0])), denied)
+            falls[system] = Part(margins, hypot(errors[-1], ratio * errors[0]), denied)
         else:
             of_random = {f"t = {size:g}": Part(precision[:, k] - 1 / size, float(errors[k]), denied=float(1 / size))
                          for k, size in enumerate(sizes)}  # fmt: skip
@@ -164,10 +165,10 @@ def _of_neutral_designs(panel: BiasNumbers) -> list[Saying]:
     evidence = "share of its lead over random in 1R that popularity keeps: " + _each(kept)
 
     def less(more: str, fewer: str) -> Part:
-        return Part(leads[more].margins - leads[fewer].margins, float(np.hypot(leads[more].error, leads[fewer].error)))
+        return Part(leads[more].margins - leads[fewer].margins, hypot(leads[more].error, leads[fewer].error))
 
     def share(more: str, fewer: str) -> Part:
-        error = float(np.hypot(leads[more].error, leads[fewer].error)) / scale
+        error = hypot(leads[more].error, leads[fewer].error) / scale
         return Part(kept[more] - kept[fewer], error)
 
     neutral = (work.PERCENTILE, work.U1R)
@@ -224,7 +225,7 @@ def _of_skewness(panel: BiasNumbers) -> list[Saying]:
     errors = {system: panel.errors("skew", "1R", system) for system in work.PAPER}
 
     def away(system: str, other: str, place: int, denied: float | None = None) -> Part:
-        error = float(np.hypot(errors[system][place], errors[other][place]))
+        error = hypot(errors[system][place], errors[other][place])
         return Part(values[system][:, place] - values[other][:, place], error, denied)
 
     most = float((values[work.POPULARITY] - values[work.RANDOM])[:, -1].mean())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from math import hypot
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def _of_unrated_items(panel: SplitNumbers) -> list[Saying]:
 def _of_condensed_lists(panel: SplitNumbers) -> list[Saying]:
     knn, mf = (_leads(panel, "ratio", "condensed", work.NDCG, sign) for sign in (1.0, -1.0))
     curves = dict(zip((work.KNN, work.MF), panel.both("ratio", "condensed", work.NDCG)))
-    steps = {}
+    steps: dict[str, Part] = {}
     for name, own in curves.items():
         wanted = {"setting": "condensed", "metric": work.NDCG, "system": name}
         steps |= _steps(panel, "ratio", work.RATIOS, own, name, **wanted)
@@ -105,7 +106,7 @@ def _steps(
     """Return by how much a curve rises from each place to the next."""
     errors = [panel.error(part, x=place, **wanted) for place in places]
     return {
-        f"{name} {before:g} to {after:g}": Part(curve[:, k + 1] - curve[:, k], float(np.hypot(*errors[k : k + 2])))
+        f"{name} {before:g} to {after:g}": Part(curve[:, k + 1] - curve[:, k], hypot(*errors[k : k + 2]))
         for k, (before, after) in enumerate(pairwise(places))
     }
 
@@ -122,7 +123,7 @@ def _of_depth(panel: SplitNumbers) -> list[Saying]:
     third = {f"{name}, item {place}": at(name, place, sign, 10.0) for name in positions
              for place, sign in ((3, -1.0), (4, 1.0))}  # fmt: skip
     tenth = {name: at(name, 10, 1.0, 50.0) for name in positions}
-    deeper = Part(mf[:, 9] - knn[:, 9], float(np.hypot(*(part.error for part in tenth.values()))))
+    deeper = Part(mf[:, 9] - knn[:, 9], hypot(*(part.error for part in tenth.values())))
     return [Saying("depth third", third, evidence), Saying("depth tenth", tenth, evidence),
             Saying("depth MF", deeper, evidence)]  # fmt: skip
 
@@ -183,7 +184,7 @@ def _of_gaps(panel: SplitNumbers) -> list[Saying]:
     average = curves["Average rating"]
     wanted = {"setting": "Average rating", "metric": work.NDCG, "system": work.KNN}
     errors = [panel.error("gaps", x=k, **wanted) for k in work.NEIGHBOURS]
-    one = {f"than {k}": Part(average[:, 0] - average[:, place], float(np.hypot(errors[0], errors[place])))
+    one = {f"than {k}": Part(average[:, 0] - average[:, place], hypot(errors[0], errors[place]))
            for place, k in enumerate(work.NEIGHBOURS) if place}  # fmt: skip
     return [
         Saying("gaps none", steps["None"], evidence),
@@ -211,12 +212,12 @@ def _of_overlap(panel: SplitNumbers) -> list[Saying]:
         for place in beyond:
             overlap = work.OVERLAPS[place]
             error = panel.error("overlap", setting=setting, metric="reduced", system=work.KNN, x=overlap)
-            above[f"at {overlap}"] = Part(reduced[:, place] - mf, float(np.hypot(error, of_mf)))
+            above[f"at {overlap}"] = Part(reduced[:, place] - mf, hypot(error, of_mf))
         falls = {}
         for what, values in (("full", full), ("User-coverage", covered)):
             ends = (work.OVERLAPS[0], work.OVERLAPS[-1])
             errors = [panel.error("overlap", setting=setting, metric=what, system=work.KNN, x=end) for end in ends]
-            falls[what] = Part(values[:, 0] - values[:, -1], float(np.hypot(*errors)))
+            falls[what] = Part(values[:, 0] - values[:, -1], hypot(*errors))
         words = {"k": str(panel.work.k)}
         said += [
             Saying(f"overlap reduced {way}", above, evidence, words),

@@ -56,7 +56,7 @@ def _above(key: str, sums: Sums, label: str, high: str, low: str) -> Saying:
     return Saying(key, Part(means[:, first] - means[:, second], error), evidence, users=users)
 
 
-def _agree(key: str, observed: Floats, true: Floats, sign: float = 1.0) -> Saying:
+def _agree(key: str, observed: Floats, true: Floats, *, sign: float = 1.0) -> Saying:
     """Return a claim whose margin is Kendall's tau of each draw over all pairs of systems; a tie counts as 0."""
     first, second = np.triu_indices(observed.shape[1], 1)
     signs = np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])
@@ -69,8 +69,11 @@ def _of_fifths(found: Found) -> list[Saying]:
     """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
     if found.fifths is None:
         return []
-    by_metric = {metric: [sums.by_fold(metric) for sums in found.fifths] for metric in ("P@10", "AntiP@10")}
-    return [_agree("fifths P", *by_metric["P@10"]), _agree("fifths AntiP", *by_metric["AntiP@10"], sign=-1.0)]
+    observed, true = found.fifths
+    return [
+        _agree("fifths P", observed.by_fold("P@10"), true.by_fold("P@10")),
+        _agree("fifths AntiP", observed.by_fold("AntiP@10"), true.by_fold("AntiP@10"), sign=-1.0),
+    ]
 
 
 def _of_orders(found: Found) -> list[Saying]:

@@ -129,7 +129,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     ]
     names = [name for name in (*ratios, own_sums, all_sums) if name in pairs["metric"]]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
-    caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
+    caption = f"Figure 4: ties and p-values of {metric} over all pairs of systems, by the number of unrated targets"
     header, values = ["Unrated", *names], _values(part, "system", "unrated")
     rows = [[str(size), *(f"{values[name, size]:.4f}" for name in names)] for size in SIZES]
     if all_sums in names and metric == METRICS[0]:
@@ -138,7 +138,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
             row.append(PRINTED.text("figure 4", MOVIELENS, SUM_OF_P, str(size)))
     note = (
         "the paper sums the p-values of the 3,003 pairs of 78 systems, the users of all folds taken together; the sum "
-        "over 28 pairs is a mean over folds"
+        "over pairs of systems is a mean over folds"
     )
 
     def draw() -> Any:

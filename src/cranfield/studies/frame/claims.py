@@ -90,8 +90,8 @@ def _judged(name: str, part: Part, parts: int, of_users: bool) -> study_facts.Cl
         verdict = "holds"
     elif upper < 0:
         verdict = "does not hold"
-    ends = (None, None) if np.isnan(lower) else (float(lower), float(upper))
-    return study_facts.ClaimPart(name, tuple(margins.tolist()), part.error, part.denied, *ends, verdict)
+    ends = {} if np.isnan(lower) else {"lower": float(lower), "upper": float(upper)}
+    return study_facts.ClaimPart(name, tuple(margins.tolist()), part.error, part.denied, verdict, **ends)
 
 
 def interval(margins: Floats, error: float = 0.0, *, parts: int = 1) -> tuple[float, float]:

@@ -199,6 +199,7 @@ class Study:
     # Takes the sets of ratings and, as keywords, the threshold, the seed and the options, which are None if not given;
     # checks them, and returns the work: a function that trains, ranks and measures.
     plan: Callable[..., Callable[[StudyFiles], StudyResults]]
+    takes_threshold: bool = True  # whether a rating makes an item relevant
     several: bool = False  # whether it takes several sets of ratings, with one panel for each
     divided: bool = False  # whether it accepts a split instead of ratings, for data that are already divided
     # The lowest rating of a relevant item in the paper; None if the plan chooses one for each set of ratings:

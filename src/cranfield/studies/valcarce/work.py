@@ -28,7 +28,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.store import Artifact, Made, encoding
 from cranfield.studies.frame.claims import ClaimFindings
 from cranfield.studies.frame.exhibits import Exhibit
-from cranfield.studies.frame.study import StudyFiles, StudyResults
+from cranfield.studies.frame.study import StudyFiles, StudyResults, differing
 from cranfield.tables import write_table
 
 SYSTEMS = (
@@ -160,7 +160,13 @@ class MetricWork:
             "weights": None,
             "folds": len(self.splits),
             "seed": self.seed,
-        }
+            "differs from the paper": differing(
+                {"systems": self.systems == SYSTEMS, "samples": self.samples, "folds": len(self.splits),
+                 "parameters of the systems": "defaults, or as given", "test": "exact permutations"},
+                {"systems": True, "samples": _SAMPLES, "folds": self.paper.folds,
+                 "parameters of the systems": "not published for all", "test": "100,000 drawn permutations"},
+            ),
+        }  # fmt: skip
 
     def results(self, files: StudyFiles) -> StudyResults:
         """Assess the metrics over all folds, and arrange the results as in the paper."""
