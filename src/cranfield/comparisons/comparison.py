@@ -324,8 +324,7 @@ class Comparison:
     @cached_property
     def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
         """How systems stand by each metric, and the metrics by which nothing can be said."""
-        # Only this column of `power` is computed: the others are slow if there are many pairs.
-        rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
+        rows = self.rows.with_columns(smallest_difference=effects.smallest_shown(self.rows, self.alpha))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -338,8 +337,8 @@ class Comparison:
 
     @property
     def paragraph(self) -> comparison_facts.ResultsParagraph | None:
-        """The results as a paragraph for a paper; None if nothing was measured."""
-        if self.main is None:
+        """The results as a paragraph for a paper; None without a metric that has winners."""
+        if self.main is None or self.main.role == "description":
             return None
         comparisons = len(self.of_metric(self.main.metric))
         return comparison_facts.ResultsParagraph(self.main, self.significance, self.correction, self.alpha, comparisons)
@@ -415,7 +414,8 @@ class Comparison:
             of_signs = " of signs" if spelled.name == "sign" else ""
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         correction = comparison_facts.CORRECTIONS.get(self.correction, f"with {self.correction}")
-        return f"{test}, {correction}, level {self.alpha:g}"
+        corrected = [] if spelled.name == "tukey" else [correction]  # it corrects by itself
+        return ", ".join([test, *corrected, f"level {self.alpha:g}"])
 
     @property
     def caption(self) -> str:
@@ -430,7 +430,7 @@ class Comparison:
         """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
-            return f"{level} that hold for all pairs at once; those of percentages hold for each pair separately"
+            return f"{level} that hold for all pairs at once"
         if self.correction == "none":
             return f"{level}, for each pair separately"
         if len(self.rows) <= len(self.metrics):

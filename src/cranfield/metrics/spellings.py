@@ -62,9 +62,9 @@ def properties_of(metric: str) -> Definition:
 
 def metric_label(metric: str) -> str:
     """Return the name of a metric for people: that of a user's own without its module."""
-    spelled = parse(metric)
-    if ":" not in spelled.name:
+    if ":" not in metric:
         return metric
+    spelled = parse(metric)
     name = properties_of(metric).registered or spelled.name.rpartition(":")[2]
     return str(replace(spelled, name=name))
 
@@ -218,7 +218,7 @@ def relevant_items(metrics: Sequence[str | Metric], threshold: float | str | Non
     by_gain: dict[str | None, dict[str, None]] = {}
     for metric in filter(None, map(_known, metrics)):
         if _looks_at_ratings(metric):
-            name = str(Spelling(metric.definition.name, metric.parameters))
+            name = metric_label(str(Spelling(metric.definition.name, metric.parameters)))
             by_gain.setdefault(_gain_in_place(metric), {})[name] = None
     if not by_gain:
         return None
