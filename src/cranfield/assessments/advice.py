@@ -181,7 +181,7 @@ class Advice:
         """Return the ``first`` metrics as a table for people."""
         rows = self.rows if first is None else self.rows.head(_checks.whole("first", first))
         several = self.rows["average"].n_unique() > 1
-        cells = [
+        cells: list[list[str | Cell]] = [
             [
                 metric_label(row["metric"]) + (f", {row['average']}" if several else ""),
                 Cell(number_text(row["score"], 3), best=place == 0),

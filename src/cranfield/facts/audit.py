@@ -39,7 +39,7 @@ def interval_text(share: float, lower: float | None, upper: float | None, *, sho
 
 def question_text(question: Mapping[str, str] | None) -> str:
     """Return the options of a question: ``"split random(train=0.5)"``."""
-    return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all universes"
+    return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all set-ups"
 
 
 def p_phrase(p: float) -> str:
@@ -151,11 +151,11 @@ class FirstPlaces(Fact):
     rows: tuple[Row, ...]
 
     def _said(self) -> str:
-        rows = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])
-        texts = [f"{row['system']} is first in {share_text(row['share'])} of the set-ups" for row in rows[:4]]
-        fewer = f", and {len(rows) - 4} more in fewer set-ups" if len(rows) > 4 else ""
-        tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
-        return f"Of {len(self.rows)} systems, {', '.join(texts)}{fewer}{tied}."
+        first, *others = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])[:_MOST_NAMED]
+        texts = [f"{first['system']} is first in {share_text(first['share'])} of the set-ups"]
+        texts += [f"{row['system']} in {share_text(row['share'])}" for row in others]
+        tied = "; if several tie, each of them is first" if sum(row["share"] for row in self.rows) > 1.005 else ""
+        return f"Of {len(self.rows)} systems, {listed(texts)}{tied}."
 
 
 class Survival(Fact):
@@ -221,9 +221,11 @@ class LeadAtStart(Fact):
     def _said(self) -> str:
         if self.equal:
             return f"Under the starting point {self.leader} and {self.other} are equal."
-        how = "leads" if self.significant else "leads, though not significantly,"
+        how = "" if self.significant else ", though not significantly"
         numbers = f"difference {abs(self.difference):.4f}, d_z {abs(self.d_z):.3f}, {p_phrase(self.p)}"
-        return f"Under the starting point {self.leader} {how} {self.other} ({numbers} by a single t-test over users)."
+        return (
+            f"Under the starting point {self.leader} leads {self.other}{how} ({numbers} by a single t-test over users)."
+        )
 
 
 class JointDifference(Fact):

@@ -13,6 +13,14 @@ from cranfield.facts.fact import Fact
 CHOSEN = "AR"
 _MOST_NAMED = 3
 
+NAMES = {
+    "AR": "as measured",
+    "P1R": "equally popular items",
+    "U1R": "equal tests, one by one",
+    "UAR": "equal tests per item",
+}
+"""What each protocol is called where there is little room."""
+
 SAYS = {
     "AR": "all test ratings, all items",
     "P1R": "each relevant item among items of its popularity percentile",
@@ -69,20 +77,30 @@ class WinnerWithoutPopularity(Fact):
     def _said(self) -> str:
         winner, *others = self.first
         if others:
-            return f"{listed(self.first)} are level under {CHOSEN}, so there is no winner to look at."
+            return f"{listed(self.first)} are level as measured, so there is no winner to look at."
         if self.better:
-            neutral = _under(self.better)
-            return f"The winner depends on the protocol: {winner} under {CHOSEN}, {neutral} without popularity."
+            return f"The winner depends on popularity: {winner} as measured, {_who(self.better)} without its advantage."
         if not self.leading and not self.level:
-            return f"{winner} stays first without popularity's advantage (under {listed((CHOSEN, *self.neutral))})."
-        ahead = _under({**self.leading, **self.level})
-        return f"{winner} is first under {CHOSEN}; without popularity's advantage it is open: {ahead}."
+            return f"{winner} stays first without popularity's advantage."
+        how = f"{_who(self.leading)} {'leads' if len(self.leading) == 1 else 'lead'}, though not significantly"
+        if not self.leading:
+            how = f"{_who(self.level)} {'is' if len(self.level) == 1 else 'are'} level with it"
+        return f"{winner} is first as measured; without popularity's advantage {how}."
 
 
-def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
-    if len(systems) > _MOST_NAMED:
-        return f"{len(systems)} other systems"
-    return listed([f"{system} ({', '.join(protocols)})" for system, protocols in systems.items()])
+def _who(systems: Mapping[str, tuple[str, ...]]) -> str:
+    return listed([*systems]) if len(systems) <= _MOST_NAMED else f"{len(systems)} other systems"
+
+
+class TimesRandom(Fact):
+    """How far the systems are above a random ranking by a metric: the lowest and the highest multiple."""
+
+    metric: str
+    least: float
+    most: float
+
+    def _said(self) -> str:
+        return f"Systems reach {self.least:.3g} to {self.most:.3g} times the {self.metric} of a random ranking."
 
 
 class ReachedByPopularity(Fact):

@@ -17,6 +17,7 @@ from cranfield.facts.scores import NothingRelevant
 Row = Mapping[str, Any]
 """A row of `Comparison.frame` with the ``smallest_difference`` that its users can show."""
 
+_BOTH = ("system_a", "system_b")
 _MOST_NAMES = 4
 _RULES = {True: "counted as 0", False: "left out"}
 _NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
@@ -125,7 +126,7 @@ class Tiers:
         """Return the tiers of a metric from all its pairs and the systems from best to worst."""
         pairs = {frozenset((row["system_a"], row["system_b"])): row for row in rows}
         # By a rank test the best average may be beaten; then a system that nothing beats is first.
-        worse = {row["system_a"] if row["better"] == row["system_b"] else row["system_b"] for row in rows if row["better"]}
+        worse = {row[name] for row in rows if row["better"] for name in _BOTH if row[name] != row["better"]}
         top: list[str] = []
         for system in sorted(order, key=lambda system: system in worse):
             if not any(pairs[frozenset((system, leader))]["significant"] for leader in top):
@@ -240,10 +241,11 @@ class MetricStanding(Fact):
     def _could_show(self, leads: Sequence[Lead]) -> str:
         """Return what a test of these users could have shown, as the end of a sentence."""
         in_percent = all(lead.in_percent for lead in leads)
-        sizes = sorted(size for lead in leads if not np.isnan(size := lead.smallest(in_percent=in_percent)))
+        known = [lead.smallest(in_percent=in_percent) for lead in leads]
+        sizes = sorted(one for one in known if not np.isnan(one))
         if not sizes:
             return ""
-        ends = [gain_percent(size) if in_percent else number_text(size, self.digits) for size in (sizes[0], sizes[-1])]
+        ends = [gain_percent(end) if in_percent else number_text(end, self.digits) for end in (sizes[0], sizes[-1])]
         size = ends[-1] if ends[0] == ends[-1] else f"{ends[0].removesuffix(' %')} to {ends[-1]}"
         return f"; these {count_text(self.rows[0]['n'], 'user')} could have shown {size}"
 
@@ -432,8 +434,9 @@ class ResultsParagraph(Fact):
 
     def _said(self) -> str:
         standing, reference = self.standing, self.standing.reference
+        lower = " (lower is better; positive differences are gains)" if standing.lower_is_better else ""
         said = [
-            f"By {standing.name}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
+            f"By {standing.name}{lower}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
             f"{number_text(standing.means[reference], standing.digits)}."
         ]
         groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
@@ -453,8 +456,8 @@ class ResultsParagraph(Fact):
         hold = "hold for all comparisons at once" if at_once else "are for each comparison alone"
         corrected = "" if name == "tukey" else f", {CORRECTIONS.get(self.correction, self.correction)}"
         said.append(
-            f"Differences are tested by {TESTS.get(name, name)}, two-sided, at α = {self.alpha:g}{corrected}{over}; the "
-            f"{100 * (1 - self.alpha):g} % intervals {hold}."
+            f"Differences are tested by {TESTS.get(name, name)}, two-sided, at α = {self.alpha:g}{corrected}{over}; "
+            f"the {100 * (1 - self.alpha):g} % intervals {hold}."
         )
         return " ".join(said)
 
@@ -612,6 +615,12 @@ class Disagreement(Fact):
             f"{named} {'' if self.significant else 'do not '}differ significantly although {ends[0]} {holds} 0: "
             f"{ends[2]} by {by}, the p-value{'' if single else 's'} by {p_by}."
         )
+
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        one = len(self.pairs) == 1
+        return f"Test and interval disagree on {f'{len(self.pairs)} pairs' if not one else 'one pair'}"
 
 
 class Warned(Fact):

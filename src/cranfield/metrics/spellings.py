@@ -61,12 +61,17 @@ def properties_of(metric: str) -> Definition:
 
 
 def metric_label(metric: str) -> str:
-    """Return the name of a metric for people: that of a user's own without its module."""
+    """Return the name of a metric for people: of a user's own the registered name, or that of the function."""
     if ":" not in metric:
         return metric
     spelled = parse(metric)
-    name = properties_of(metric).registered or spelled.name.rpartition(":")[2]
-    return str(replace(spelled, name=name))
+    if registered := properties_of(metric).registered:
+        _REGISTERED[spelled.name] = registered
+    return str(replace(spelled, name=_REGISTERED.get(spelled.name, spelled.name.rpartition(":")[2])))
+
+
+# The registered names of metrics from a user's modules: they are shown also where the modules may not be called.
+_REGISTERED: dict[str, str] = {}
 
 
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
@@ -136,7 +141,7 @@ def metric_phrase(metric: str) -> str:
         gain = spelling.parameters[0][1]
         if gain in _GAINS:
             return f"{Spelling(spelling.name, (), spelling.cutoff)} with {_GAINS[gain]} gain"
-    return metric
+    return metric_label(metric)
 
 
 def metrics_phrase(metrics: Sequence[str]) -> str:
