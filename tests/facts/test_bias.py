@@ -41,20 +41,25 @@ SAID: list[tuple[Fact, str]] = [
         bias.PopularityRemark("relevant ratings alone"),
         "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
     ),
-    (WINNER, "a stays first without popularity's advantage (under AR, P1R and U1R)."),
-    (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
+    (WINNER, "a stays first without popularity's advantage."),
+    (replace(WINNER, first=("a", "b")), "a and b are level as measured, so there is no winner to look at."),
     (
         replace(WINNER, better={"b": ("P1R", "U1R")}),
-        "The winner depends on the protocol: a under AR, b (P1R, U1R) without popularity.",
+        "The winner depends on popularity: a as measured, b without its advantage.",
     ),
     (
         replace(WINNER, better={"b": ("P1R",), "c": ("U1R",)}),
-        "The winner depends on the protocol: a under AR, b (P1R) and c (U1R) without popularity.",
+        "The winner depends on popularity: a as measured, b and c without its advantage.",
     ),
     (
         replace(WINNER, leading={"b": ("P1R",)}, level={"c": ("U1R",)}),
-        "a is first under AR; without popularity's advantage it is open: b (P1R) and c (U1R).",
+        "a is first as measured; without popularity's advantage b leads, though not significantly.",
     ),
+    (
+        replace(WINNER, level={"c": ("U1R",), "d": ("U1R", "P1R")}),
+        "a is first as measured; without popularity's advantage c and d are level with it.",
+    ),
+    (bias.TimesRandom("P@10", 1.5, 1234.5), "Systems reach 1.5 to 1,234.5 times the P@10 of a random ranking."),
     (
         REACHED,
         "ease has the best P@10 of the systems other than popularity, 0.3100, 25.0 times the score of a random ranking. Ranking by popularity alone reaches 45.6 % of it.",

@@ -306,13 +306,14 @@ class LargestInfluences(Fact):
         return [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED][:3]
 
     def _said(self) -> str:
-        texts = [
-            f"{row['decision']} ({interval_text(row['shapley'], row['lower'], row['upper'])})" for row in self.named
-        ]
-        chance, first = [row["shapley"] for row in self.rows if row["kind"] == "chance"], self.rows[0]
+        first, *others = self.named
+        texts = [f"{first['decision']} explains {share_text(first['shapley'])} of the variance of the effect size"]
+        texts += [f"{row['decision']} {share_text(row['shapley'])}" for row in others]
+        chance = [row["shapley"] for row in self.rows if row["kind"] == "chance"]
         floor = f"; chance has {share_text(sum(chance))}" if chance else ""
-        rest = f"; {share_text(first['rest'])} is not explained" if first["method"] == "least squares" else ""
-        return f"Largest shares of the variance of the effect size over the set-ups: {listed(texts)}{floor}{rest}."
+        row = self.rows[0]
+        rest = f"; {share_text(row['rest'])} is not explained" if row["method"] == "least squares" else ""
+        return f"{listed(texts)}{floor}{rest}."
 
 
 class LeadRule(Fact):
@@ -479,22 +480,14 @@ class AdviceByDesign(Fact):
         for row in self.best:
             average = "" if row["average"] == "mean" else f", {row['average']}"
             setups.setdefault(f"{row['metric']}{average}", []).append(row["setup"])
-        several = f"under the {len(self.best)} set-ups that differ in the split or the target design"
-        if len(setups) == 1:
-            said = f"The advice on metrics is the same {several}: {next(iter(setups))} scores highest in all of them"
-        else:
-            texts = [
-                f"{metric} in {len(own)} ({own[0]}{'' if len(own) == 1 else ' and others'})"
-                for metric, own in sorted(setups.items(), key=lambda entry: -len(entry[1]))
-            ]
-            said = f"The advice on metrics is not the same {several}; highest score: {listed(texts)}"
-        taus = sorted(row["tau"] for row in self.best[1:] if row["tau"] is not None)
-        if taus:
-            ends = dict.fromkeys(f"{end:.2f}" for end in (taus[0], taus[-1]))
-            said += f"; tau with the order of metrics under the starting point: {' to '.join(ends)}"
+        (first, where), *others = sorted(setups.items(), key=lambda entry: -len(entry[1]))
+        texts = [f"{first} scores highest in {len(where)} of {len(self.best)} set-ups"]
+        texts += [f"{metric} in {len(own)}" for metric, own in others]
+        same = "depends on the set-up" if others else "is the same"
         failed = sum(row["rank"] is None for row in self.rows)
         left = f"; {failed} could not be assessed" if failed else ""
-        return f"{said}{left}. The choice is clear in {sum(row['clear'] for row in self.best)} of them."
+        clear = f"the choice is clear in {sum(row['clear'] for row in self.best)}"
+        return f"The advice on metrics {same}: {listed(texts)}; {clear}{left}."
 
 
 class DeclaredInvalid(Fact):

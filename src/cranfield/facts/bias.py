@@ -82,8 +82,9 @@ class WinnerWithoutPopularity(Fact):
             return f"The winner depends on popularity: {winner} as measured, {_who(self.better)} without its advantage."
         if not self.leading and not self.level:
             return f"{winner} stays first without popularity's advantage."
-        how = f"{_who(self.leading)} {'leads' if len(self.leading) == 1 else 'lead'}, though not significantly"
-        if not self.leading:
+        if self.leading:
+            how = f"{_who(self.leading)} {'leads' if len(self.leading) == 1 else 'lead'}, though not significantly"
+        else:
             how = f"{_who(self.level)} {'is' if len(self.level) == 1 else 'are'} level with it"
         return f"{winner} is first as measured; without popularity's advantage {how}."
 
@@ -100,7 +101,7 @@ class TimesRandom(Fact):
     most: float
 
     def _said(self) -> str:
-        return f"Systems reach {self.least:.3g} to {self.most:.3g} times the {self.metric} of a random ranking."
+        return f"Systems reach {self.least:,.1f} to {self.most:,.1f} times the {self.metric} of a random ranking."
 
 
 class ReachedByPopularity(Fact):

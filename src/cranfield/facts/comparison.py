@@ -242,7 +242,7 @@ class MetricStanding(Fact):
         """Return what a test of these users could have shown, as the end of a sentence."""
         in_percent = all(lead.in_percent for lead in leads)
         known = [lead.smallest(in_percent=in_percent) for lead in leads]
-        sizes = sorted(one for one in known if not np.isnan(one))
+        sizes = sorted(size for size in known if not np.isnan(size))
         if not sizes:
             return ""
         ends = [gain_percent(end) if in_percent else number_text(end, self.digits) for end in (sizes[0], sizes[-1])]
@@ -619,8 +619,7 @@ class Disagreement(Fact):
     @property
     def brief(self) -> str:
         """The same in a few words."""
-        one = len(self.pairs) == 1
-        return f"Test and interval disagree on {f'{len(self.pairs)} pairs' if not one else 'one pair'}"
+        return f"Test and interval disagree on {count_text(len(self.pairs), 'pair')}"
 
 
 class Warned(Fact):

@@ -103,13 +103,15 @@ def orders_figure(answer: Bias) -> Any:
     names = [protocol.name for protocol in answer.protocols]
     systems = answer.orders.filter(protocol=names[0]).sort("place", maintain_order=True)["system"].to_list()
     charts = []
-    for name in names:
+    for k, name in enumerate(names):
         rows = answer.orders.filter(pl.col("protocol") == name)
-        base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None))
+        # Two panels in a row, which a phone shows whole; the first has the names.
+        named = alt.Axis(labels=k % 2 == 0, ticks=k % 2 == 0)
+        base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None, axis=named))
         title = [bias_facts.NAMES[name], f"({name})"]
         tooltip = tips(system="system", mean=("mean", ".4f"), lower=("lower end", ".4f"), upper=("upper end", ".4f"))
         line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
         point = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1)
         point = point.encode(x=alt.X("mean:Q", title=title), tooltip=tooltip)
         charts.append((line + point).properties(width=150, height=24 * len(systems)))
-    return themed(alt.hconcat(*charts))
+    return themed(alt.concat(*charts, columns=2))
