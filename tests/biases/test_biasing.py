@@ -308,14 +308,14 @@ def test_where_popularity_has_no_part_the_design_is_said_to_change_the_winner(un
     found = _of_uneven(uneven)
     assert {protocol.name for protocol in found.protocols} == set(bias_facts.SAYS)
     assert found.verdict[0].startswith(
-        "The winner depends on the design: of light under AR, of heavy (1R), where popularity keeps its advantage"
+        "The winner depends on the design: of light as measured, of heavy where popularity keeps its advantage"
     )
     assert set(found.changes["cause"]) == {"design"}
 
 
 def test_averaged_by_user_one_relevant_designs_count_light_users_as_much(uneven):
     found = _of_uneven(uneven, by="user")
-    assert found.verdict[0].startswith("of light is first under AR")
+    assert found.verdict[0].startswith("of light is first as measured")
     assert "popularity" not in set(found.changes["cause"])
     assert "P1R" not in found.comparisons
     means = {row["system"]: row["mean"] for row in found.orders.filter(protocol="1R").iter_rows(named=True)}
@@ -338,7 +338,7 @@ def test_where_only_popularity_is_in_the_test_it_is_said_to_decide():
     runs = cf.recommend(split, {"truth": Truth(), "popularity": "popularity"}, length="all")
     found = cf.bias(runs=runs, test=split.test, train=split.train)
     assert found.verdict[0] == (
-        "The winner depends on popularity: popularity under AR, truth (P1R) without popularity's advantage."
+        "The winner depends on popularity: popularity as measured, truth without its advantage."
     )
     assert found.orders.filter(protocol="1R", place=1)["system"].to_list() == ["popularity"]
 

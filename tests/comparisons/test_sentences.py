@@ -427,3 +427,85 @@ def test_the_end_of_an_interval_near_0_does_not_read_as_0():
     assert row["relative_upper"] > 0.1
     ends = f"({100 * row['relative_lower']:.1f} to {100 * row['relative_upper']:.1f} %"
     assert ends in compared.verdict[0]
+
+
+# By the sign test a is better than b for 80 of 100 users, and b has more than twice its average.
+RANKS = {
+    "a": np.r_[np.full(80, 0.2), np.zeros(20)],
+    "b": np.r_[np.full(80, 0.19), np.full(20, 0.9)],
+    "c": np.full(100, 0.01),
+}
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [
+        (None, "a is best: it beats c and b for more users (p < 0.0001) though not on average."),
+        ("a", "a beats both others, b for more users (p < 0.0001), though not on average."),
+        ("b", "a beats b for more users (80 against 20, p < 0.0001), though not on average; c is worse."),
+    ],
+)
+def test_a_rank_test_never_gives_a_winner_a_negative_lead_and_never_praises_who_is_beaten(baseline, said):
+    assert compare(RANKS, significance="sign", baseline=baseline).main.answer == said
+
+
+def test_a_rank_test_that_goes_round_in_circles_has_no_winner():
+    values = np.array([[0.9, 0.5, 0.1], [0.1, 0.9, 0.5], [0.5, 0.1, 0.9]])
+    circle = {name: np.repeat(column, 60) for name, column in zip("abc", values.T)}
+    assert compare(circle, significance="sign").main.answer.endswith("none is best.")
+
+
+def test_systems_that_are_equal_for_every_user_are_not_said_to_be_undecided():
+    twins = {"ease": VALUES["ease"], "again": VALUES["ease"].copy(), "popularity": VALUES["popularity"]}
+    assert compare(twins).main.answer == "ease and again lead, equal for every user; popularity is worse."
+
+
+def test_a_lead_and_its_interval_have_one_unit():
+    # Few users give "poor" a value at all, so that its ratio has no interval and its difference has one.
+    poor = np.where(np.arange(600) < 2, 0.5, 0.0)
+    result = compare({"ease": VALUES["ease"], "poor": poor})
+    assert np.isnan(result.frame()["relative_upper"].item())
+    assert "%" not in result.main.answer
+    assert "%" not in str(result.paragraph).partition("Differences are tested")[0]
+
+
+def test_what_users_could_have_shown_is_said_for_the_corrected_test():
+    values = {f"s{k}": HARD + np.random.default_rng(k).normal(0, 0.1, 600) for k in range(8)}
+    alone, corrected = (compare(values, correction=name).main.rows[0] for name in ("none", "max_t"))
+    half = (corrected["upper"] - corrected["lower"]) / 2
+    assert corrected["smallest_difference"] > 1.2 * alone["smallest_difference"]
+    assert corrected["smallest_difference"] == pytest.approx(half + 0.8424 * corrected["standard_error"], rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_difference_that_could_have_been_shown_is_shown_in_four_cases_of_five():
+    rng, shown = np.random.default_rng(0), 0
+    for seed in range(200):
+        base = rng.normal(0.5, 0.1, 150)
+        values = {f"s{k}": base + rng.normal(0, 0.1, 150) for k in range(8)}
+        smallest = compare(values, baseline="s0", significance="student", seed=seed).main.rows[0]["smallest_difference"]
+        values["s1"] = base + smallest + rng.normal(0, 0.1, 150)
+        rows = compare(values, baseline="s0", significance="student", seed=seed).main.rows
+        shown += next(row["better"] == "s1" for row in rows if "s1" in (row["system_a"], row["system_b"]))
+    assert 0.72 < shown / 200 < 0.88  # by the plain t-test at α it would be 0.58
+
+
+def test_tukeys_relative_intervals_hold_for_all_pairs_like_its_p_values():
+    rng = np.random.default_rng(5)
+    values = {f"s{k}": np.clip(HARD + 0.004 * k + rng.normal(0, 0.05, 600), 0, 1) for k in range(6)}
+    result = compare(values, significance="tukey(resamples=999)")
+    for row in result.main.rows:
+        assert (row["relative_lower"] > 0 or row["relative_upper"] < 0) == (row["lower"] > 0 or row["upper"] < 0)
+    assert "without correction" not in result.caption + str(result.paragraph)
+    assert "hold for all comparisons at once" in str(result.paragraph)
+
+
+def test_a_metric_that_only_describes_has_no_results_paragraph():
+    from dataclasses import replace
+
+    from cranfield.comparisons.samples import as_scores
+
+    scores = replace(as_scores({name: VALUES[name] for name in ("ease", "popularity")}), metrics=("EPC@10",))
+    result = compare(scores)
+    assert result.paragraph is None
+    assert result.main.answer == "ease has the highest value and popularity the lowest; neither is better."

@@ -42,28 +42,29 @@ SAID: list[tuple[Fact, str]] = [
         bias.PopularityRemark("relevant ratings alone"),
         "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
     ),
-    (WINNER, "a stays first without popularity's advantage (under AR, 1R and P1R)."),
-    (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
+    (WINNER, "a stays first without popularity's advantage."),
+    (replace(WINNER, first=("a", "b")), "a and b are level as measured, so there is no winner to look at."),
     (
         replace(WINNER, popularity={"b": ("P1R", "U1R")}),
-        "The winner depends on popularity: a under AR, b (P1R, U1R) without popularity's advantage.",
+        "The winner depends on popularity: a as measured, b without its advantage.",
     ),
     (
         replace(WINNER, design={"b": ("1R",)}, popularity={"c": ("U1R",)}),
-        "The winner depends on the design and on popularity: a under AR, b (1R) by the design, c (U1R) without popularity's advantage.",
+        "The winner depends on the design and on popularity: a as measured, b by the design, c without popularity's advantage.",
     ),
     (
         replace(WINNER, design={"b": ("1R",)}),
-        "The winner depends on the design, not on popularity: a under AR, b (1R), where popularity keeps its advantage.",
+        "The winner depends on the design, not on popularity: a as measured, b where popularity keeps its advantage.",
     ),
     (
         replace(WINNER, design={"b": ("1R",)}, opened={"c": ("U1R",)}),
-        "The winner depends on the design: a under AR, b (1R), where popularity keeps its advantage; elsewhere it is open: c (U1R).",
+        "The winner depends on the design: a as measured, b where popularity keeps its advantage; elsewhere it is open: c.",
     ),
     (
         replace(WINNER, opened={"b": ("P1R",), "c": ("U1R",)}),
-        "a is first under AR; elsewhere it is open: b (P1R) and c (U1R).",
+        "a is first as measured; elsewhere it is open: b and c.",
     ),
+    (bias.TimesRandom("P@10", 1.5, 1234.5), "Systems reach 1.5 to 1,234.5 times the P@10 of a random ranking."),
     (
         REACHED,
         "ease has the best P@10 of the systems other than popularity, 0.3100, 25.0 times the score of a random ranking. Ranking by popularity alone reaches 45.6 % of it.",

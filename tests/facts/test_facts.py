@@ -172,8 +172,20 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (REVERSED, "b leads a in old, not elsewhere (P@10, p = 0.004)"),
     (
-        segment.Reversals("age", 3, (REVERSED, REVERSED), 2, 0.3),
-        "By age, b leads a in old, not elsewhere (P@10, p = 0.004); 1 more order is reversed.",
+        segment.Reversals("age", 3, (REVERSED, REVERSED), 2, 0.3, "P@10"),
+        "By age, b leads a in old, not elsewhere (P@10, p = 0.004).",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED, replace(REVERSED, systems=("a", "c"))), 2, 0.3, "P@10"),
+        "By age, a changes places with b and c between groups by P@10.",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED, replace(REVERSED, systems=("c", "d"))), 2, 0.3, "P@10"),
+        "By age, 2 pairs of systems change places between groups by P@10.",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED,), 2, 0.3, "nDCG@10"),
+        "By age, no order by nDCG@10 is shown to be reversed in a group; by P@10 some are.",
     ),
     (segment.Reversals("age", 2, (), 0), "By age, systems have the same order in both groups."),
     (segment.Reversals("age", 3, (), 2, 0.3), "By age, no order is shown to be reversed in a group (smallest p 0.3)."),

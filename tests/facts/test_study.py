@@ -15,7 +15,15 @@ PART = study.ClaimPart("a", MARGINS, 0.01, None, "holds", 0.15, 0.25)
 EQUAL = study.ClaimPart("t = 100", (0.01,), 0.02, 1.0, "cannot tell", -0.03, 0.05)
 AGAINST = replace(PART, name="b", margins=tuple(-m for m in MARGINS), lower=-0.25, upper=-0.15, verdict="does not hold")
 FOUND = study.Finding("a is best", "6.1", "holds", "a 0.9, b 0.7", (PART,), "best", "paper", 5, users=6_040, key="best")
-UNKNOWN = replace(FOUND, where="Table 2", verdict="cannot tell", splits=1, users=None, systems=21, parts=(study.ClaimPart("", (float("nan"),), 0.0, None, "cannot tell"),))
+UNKNOWN = replace(
+    FOUND,
+    where="Table 2",
+    verdict="cannot tell",
+    splits=1,
+    users=None,
+    systems=21,
+    parts=(study.ClaimPart("", (float("nan"),), 0.0, None, "cannot tell"),),
+)
 
 SAID: list[tuple[Fact, str]] = [
     (
@@ -60,7 +68,12 @@ def test_claims_of_one_group_count_once_and_readings_of_ours_apart():
     ours = replace(FOUND, group="ours", source="our reading", verdict="does not hold")
     made = replace(FOUND, group="made", source="by construction")
     counts = study.ClaimCounts.of("s", "ml", [FOUND, again, ours, made])
-    assert (counts.paper, counts.ours, counts.construction, counts.splits) == (("cannot tell",), ("does not hold",), 1, 5)
+    assert (counts.paper, counts.ours, counts.construction, counts.splits) == (
+        ("cannot tell",),
+        ("does not hold",),
+        1,
+        5,
+    )
     one_more = study.ClaimCounts.of("s", "ml", [FOUND, FOUND.on("other")])
     assert one_more.paper == ("holds", "holds")
 

@@ -360,9 +360,11 @@ def comparison_rows(
     lower, upper = (
         np.clip(own if own is not None else of_t, -most, most) for own, of_t in zip(ends, (effect.lower, effect.upper))
     )
-    relative = relative.widened(effect.widened)
-    if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
-        relative = relative.beside(lower, upper)
+    widened = effect.widened
+    if parse(comparing.significance).name == "tukey":  # its intervals hold for all pairs together
+        with np.errstate(divide="ignore", invalid="ignore"):
+            widened = widened * (upper - lower) / (effect.upper - effect.lower)
+    relative = relative.widened(widened).beside(lower, upper)
     corrected: Floats = CORRECTIONS.call(comparing.correction, test_result.p)
     if largest is not None and comparing.correction == CORRECTION:
         corrected = largest.corrected(test_result.p, effect.p_of_t)

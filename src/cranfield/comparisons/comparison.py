@@ -324,8 +324,7 @@ class Comparison:
     @cached_property
     def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
         """How systems stand by each metric, and the metrics by which nothing can be said."""
-        # Only this column of `power` is computed: the others are slow if there are many pairs.
-        rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
+        rows = self.rows.with_columns(smallest_difference=effects.smallest_shown(self.rows, self.alpha))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -338,8 +337,8 @@ class Comparison:
 
     @property
     def paragraph(self) -> comparison_facts.ResultsParagraph | None:
-        """The results as a paragraph for a paper; None if nothing was measured."""
-        if self.main is None:
+        """The results as a paragraph for a paper; None without a metric that has winners."""
+        if self.main is None or self.main.role == "description":
             return None
         comparisons = len(self.of_metric(self.main.metric))
         return comparison_facts.ResultsParagraph(self.main, self.significance, self.correction, self.alpha, comparisons)
@@ -415,7 +414,8 @@ class Comparison:
             of_signs = " of signs" if spelled.name == "sign" else ""
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         correction = comparison_facts.CORRECTIONS.get(self.correction, f"with {self.correction}")
-        return f"{test}, {correction}, level {self.alpha:g}"
+        corrected = [] if spelled.name == "tukey" else [correction]  # it corrects by itself
+        return ", ".join([test, *corrected, f"level {self.alpha:g}"])
 
     @property
     def caption(self) -> str:
@@ -430,7 +430,7 @@ class Comparison:
         """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
-            return f"{level} that hold for all pairs at once; those of percentages hold for each pair separately"
+            return f"{level} that hold for all pairs at once"
         if self.correction == "none":
             return f"{level}, for each pair separately"
         if len(self.rows) <= len(self.metrics):
@@ -460,15 +460,14 @@ class Comparison:
 
         first = 0 if self.main is None else self.metrics.index(self.main.metric)
         rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
-        marked = self.marked(Table(["system", *self.metrics], rows, self.caption, self.notes))
-        return replace(marked, header=["system", *map(metric_label, self.metrics)])
+        return self.marked(Table(["system", *map(metric_label, self.metrics)], rows, self.caption, self.notes))
 
     def marked(self, table: Table) -> Table:
         """Return a table of systems × metrics with what is significant, which its caption explains.
 
         Systems that share a letter do not differ significantly; with a baseline, † is better and ‡ worse than it.
         """
-        marks = self.marks()
+        marks = {(metric_label(metric), system): mark for (metric, system), mark in self.marks().items()}
         if not marks:
             return table
         rows = [
@@ -480,14 +479,18 @@ class Comparison:
         return replace(table, rows=rows, caption=f"{table.caption}. {marked}" if table.caption else marked)
 
     def differences(self) -> Table:
-        """Return the differences of the main metric from the baseline, or from the best system, one row per system."""
+        """Return the differences of the main metric from the baseline, or from the best system, one row per system.
+
+        The averages are marked as in `summary`.
+        """
         if self.main is None:
             return Table(["system"], [], self.caption, self.notes)
         main, reference = self.main, self.main.reference
         header = ["system", main.name, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
                   "better/equal/worse"]  # fmt: skip
-        rows = []
-        for system, mean in main.means.items():
+        rows: list[list[str | Cell]] = []
+        marks, ranks = self.marks(), places(np.array([*main.means.values()]), main.lower_is_better, main.digits)
+        for rank, (system, mean) in zip(ranks, main.means.items()):
             cells = ["–"] * 5
             if system in main.against:
                 lead = main.pair(system, reference)
@@ -496,8 +499,11 @@ class Comparison:
                 effect = row["effect"] if forward else -row["effect"]
                 cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
                          "/".join(f"{count:,}" for count in counts)]  # fmt: skip
-            rows.append([system, number_text(mean, main.digits), *cells])
-        return Table(header, rows, f"{main.name} against {reference}; {self.caption}; {self.intervals}", self.notes)
+            marked = Cell(number_text(mean, main.digits), rank == 0, rank == 1, marks.get((main.metric, system), ""))
+            rows.append([system, marked, *cells])
+        said = f"{main.name} against {reference}; {self.caption}; {self.intervals}"
+        key = f". {self.key_to_marks.removesuffix('.')}" if marks else ""
+        return Table(header, rows, f"{said}{key}", self.notes)
 
     def overview(self) -> Table:
         """Return `summary` for a terminal, with the `differences` of the main metric beside its averages."""

@@ -176,6 +176,21 @@ def smallest_differences(rows: pl.DataFrame, alpha: float, wanted: float = 0.8) 
     return np.where(n > 1, smallest_shift(degrees, alpha, wanted) * error, np.nan)
 
 
+def smallest_shown(rows: pl.DataFrame, alpha: float, wanted: float = 0.8) -> Floats:
+    """Return the same for the corrected test: a difference of c + s standard errors.
+
+    Here c is the half width of the row's interval in standard errors, which holds for all pairs at once, and s the
+    quantile of Student's t of the wanted power: P(|T| > c) is the power if the true difference is so many errors.
+    """
+    from scipy.special import stdtrit
+
+    n, error, degrees, lower, upper = _columns(rows, "n", "standard_error", "degrees", "lower", "upper")
+    alone = smallest_differences(rows, alpha, wanted)
+    with np.errstate(invalid="ignore"):
+        shown = (upper - lower) / 2 + stdtrit(np.maximum(degrees, 1), wanted) * error
+    return np.where((n > 1) & (shown > alone), shown, alone)
+
+
 def power_frame(
     rows: pl.DataFrame, alpha: float, difference: float | None, wanted: float, *, repeated: bool
 ) -> pl.DataFrame:

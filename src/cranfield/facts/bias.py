@@ -17,6 +17,16 @@ NEUTRAL = ("P1R", "U1R", "UAR")
 ONE_RELEVANT = ("1R", "P1R", "U1R")
 _MOST_NAMED = 3
 
+NAMES = {
+    "AR": "as measured",
+    "1R": "one by one",
+    "AR-NN": "fewer items",
+    "P1R": "equally popular items",
+    "U1R": "equal tests, one by one",
+    "UAR": "equal tests per item",
+}
+"""What each protocol is called where there is little room."""
+
 SAYS = {
     "AR": "all test ratings, all items",
     "1R": "each relevant item among drawn items with test ratings; popularity keeps its advantage",
@@ -76,30 +86,38 @@ class WinnerWithoutPopularity(Fact):
     def _said(self) -> str:
         winner, *level = self.first
         if level:
-            return f"{listed(self.first)} are level under {CHOSEN}, so there is no winner to look at."
+            return f"{listed(self.first)} are level as measured, so there is no winner to look at."
+        if self.popularity and not self.design:
+            other = _who(self.popularity)
+            return f"The winner depends on popularity: {winner} as measured, {other} without its advantage."
         if self.popularity:
-            causes, ahead = "popularity", ""
-            if self.design:
-                causes, ahead = "the design and on popularity", f"{_under(self.design)} by the design, "
-            neutral = _under(self.popularity)
             return (
-                f"The winner depends on {causes}: {winner} under {CHOSEN}, {ahead}{neutral} without popularity's "
-                "advantage."
+                f"The winner depends on the design and on popularity: {winner} as measured, {_who(self.design)} by the "
+                f"design, {_who(self.popularity)} without popularity's advantage."
             )
-        ahead = f"; elsewhere it is open: {_under(self.opened)}" if self.opened else ""
+        ahead = f"; elsewhere it is open: {_who(self.opened)}" if self.opened else ""
         if self.design:
             causes = "the design" if ahead else "the design, not on popularity"
-            by_design = f"{winner} under {CHOSEN}, {_under(self.design)}, where popularity keeps its advantage"
+            by_design = f"{winner} as measured, {_who(self.design)} where popularity keeps its advantage"
             return f"The winner depends on {causes}: {by_design}{ahead}."
         if ahead:
-            return f"{winner} is first under {CHOSEN}{ahead}."
-        return f"{winner} stays first without popularity's advantage (under {listed((CHOSEN, *self.others))})."
+            return f"{winner} is first as measured{ahead}."
+        return f"{winner} stays first without popularity's advantage."
 
 
-def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
-    if len(systems) > _MOST_NAMED:
-        return f"{len(systems)} other systems"
-    return listed([f"{system} ({', '.join(protocols)})" for system, protocols in systems.items()])
+def _who(systems: Mapping[str, tuple[str, ...]]) -> str:
+    return listed([*systems]) if len(systems) <= _MOST_NAMED else f"{len(systems)} other systems"
+
+
+class TimesRandom(Fact):
+    """How far the systems are above a random ranking by a metric: the lowest and the highest multiple."""
+
+    metric: str
+    least: float
+    most: float
+
+    def _said(self) -> str:
+        return f"Systems reach {self.least:,.1f} to {self.most:,.1f} times the {self.metric} of a random ranking."
 
 
 class ReachedByPopularity(Fact):

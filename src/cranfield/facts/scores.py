@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cranfield._numbers import count_text, listed, number_text, percent_text
+from cranfield._numbers import count_text, few, listed, number_text, percent_text
 from cranfield.facts.fact import Fact
 
 Id = str | int | float
@@ -275,6 +275,11 @@ class MadeFor(Fact):
             f"The lists of {listed(self.systems)} were made for {self.users}; the other users of the test set count as "
             "users without a list, unless coverage is reduced."
         )
+
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        return f"{few(self.systems, 3)}: lists for {self.users} only"
 
 
 class AveragedOver(Fact):

@@ -16,7 +16,7 @@ from cranfield._table import Cell, Table, places
 from cranfield.facts import sentences
 from cranfield.measures.averages import Values
 from cranfield.measures.averaging import Averaging
-from cranfield.metrics import averaging_phrases, deepest, legend, power_for, properties_of
+from cranfield.metrics import averaging_phrases, deepest, legend, metric_label, power_for, properties_of
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
@@ -159,7 +159,8 @@ def averages_table(
     if pairs:
         ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
     lowest_first = averaging.taken_of(scores).lower_is_better
-    header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
+    header = ["system", *map(metric_label, scores.metrics)]
+    cells = _cells(scores, means, lowest_first, ends, pairs, digits)
     for name, shares in _services(scores, services).items():
         header.append(name)
         for s, served in enumerate(shares):

@@ -362,5 +362,4 @@ def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) ->
             f"Differences are tested by {comparison_facts.TESTS.get(test.name, test.name)}{settings}, two-sided, at "
             f"α = {decisions['alpha']:g}, {correction}"
         )
-    yield f"In short: {card['phrase']}"
     yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

@@ -290,8 +290,13 @@ class _Segments(Stage[SegmentResults]):
         paths = _write_frames(frames, home, tables, unit.source.name)
         shown = [segment.averaged.table(averaging) for segment in results]
         words = line.decisions.words(IN_TABLES, line.experiment.labels)
-        titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
-        texts = {"tex": [table.latex() for table in titled], "md": [table.markdown() for table in shown]}
+        printed = [
+            (segment.summary() if isinstance(segment, SegmentComparison) else table).titled(
+                unit.source.name, f"segments {k}", words
+            )
+            for k, (segment, table) in enumerate(zip(results, shown), start=1)
+        ]
+        texts = {"tex": [table.latex() for table in printed], "md": [table.markdown() for table in shown]}
         for ending, several in texts.items():
             text = "\n\n".join(text.rstrip("\n") for text in several)
             paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))
