@@ -26,7 +26,7 @@ from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.facts import comparison as comparison_facts
-from cranfield.measures import Averaging, AveragingOptions, Crossed, Scores
+from cranfield.measures import Averaging, AveragingOptions, Errors, Scores
 from cranfield.metrics import properties_of
 from cranfield.recommenders import system_among
 
@@ -191,7 +191,7 @@ def compare(
     scores
         The `Scores` returned by ``measure``; a list of them, one per repetition (new splits, new
         seeds); or per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per
-        system. With repetitions, the test is over users crossed with repetitions: see `Crossed`.
+        system. With repetitions, the test is over users crossed with repetitions: see `Errors`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -300,7 +300,7 @@ def compare_scores(
         relevance=(scores if len(data) == len(scores.metrics) else scores.only(names)).relevance,
         nothing_relevant=scores.nothing_relevant,
         repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
-        spread=tuple(tuple(Crossed.of(part.system_cells()).spread.tolist()) for part in data if part.cells is not None),
+        spread=tuple(_spread_of_systems(part) for part in data if part.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
         **(_shortfall(scores, comparing, averaging, metrics, seed) if among_served else {}),
@@ -310,6 +310,13 @@ def compare_scores(
         counted=counted,
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
+
+
+def _spread_of_systems(sample: Sample) -> tuple[float, ...]:
+    """Return the standard deviation of each average between repetitions."""
+    spread = Errors.crossed(sample.system_cells()).spread
+    assert spread is not None
+    return tuple(spread.tolist())
 
 
 def _shortfall(

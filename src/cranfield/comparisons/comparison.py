@@ -125,7 +125,7 @@ class Comparison:
         computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
         drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
         otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
-        with repetitions (`Crossed`).
+        with repetitions (`Errors`).
         """
         return self.rows
 
@@ -355,8 +355,19 @@ class Comparison:
             doubts.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
             spread = dict(zip(self.systems, self.spread[0]))
-            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
+            smallest = self._smallest_of_repetitions
+            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
         return doubts + self._disagreements
+
+    @property
+    def _smallest_of_repetitions(self) -> tuple[float, ...]:
+        """The smallest differences by the first metric that pairs can show, of those that repetitions limit.
+
+        There the degrees of freedom are close to those of repetitions, since most of the variance is between these.
+        """
+        few = pl.col("degrees") < pl.min_horizontal(2 * (self.repetitions - 1), pl.col("n") - 1)
+        limited = self.of_metric(self.metrics[0]).filter(few)
+        return tuple(np.sort(effects.smallest_differences(limited, self.alpha)).tolist())
 
     def _shortfall(self, served: comparison_facts.Served, common: Comparison) -> comparison_facts.Served:
         """Return how many users each system serves, with the answer among users that all serve if it is another one."""

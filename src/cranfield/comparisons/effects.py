@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._numbers import DASH, number_text
+from cranfield._roots import enclosed
 from cranfield._table import Table
-from cranfield.comparisons.errors import moments, standard_errors, two_sided
+from cranfield.comparisons.errors import moments, standard_errors
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import ends_text, p_text, share_text
 
@@ -238,7 +239,7 @@ class Effects:
     mean_b: Floats
     difference: Floats
     standard_error: Floats
-    degrees: Floats  # of freedom of the standard error
+    degrees: Floats  # of freedom with which Student's t has the same interval
     lower: Floats  # the interval of the difference, by Student's t
     upper: Floats
     widened: Floats  # its width as a multiple of that of the 1 − α interval for this pair alone, over users alone
@@ -250,12 +251,7 @@ class Effects:
     ties: Floats
     losses: Floats
     superiority: Floats  # (wins + ties/2) / n: the chance that the first system serves a user better
-
-    @property
-    def p_of_t(self) -> Floats:
-        """The two-sided p-value of difference / standard error; NaN where there is no standard error."""
-        p = two_sided(self.difference, self.standard_error, self.degrees)
-        return np.where(np.isnan(self.standard_error), np.nan, p)
+    p_of_t: Floats  # the p-value that belongs to the interval; NaN where there is no standard error
 
 
 def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
@@ -265,17 +261,19 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
     """
     from scipy.special import stdtrit
 
+    level = alpha if level is None else level
     a, b = sample.averages(slice(0, sample.n_pairs))
     n, sd, wins, losses = outcomes
     ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
+        reach = errors.reach(level)
+        degrees = errors.degrees(level, reach)
         alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
         widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
         d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
         t = np.where(difference == 0, 0.0, difference / errors.error)
         scale = np.where(sd > 0, errors.error / sd, 1 / np.sqrt(n))
-        least, most = noncentralities(t, errors.degrees, alpha if level is None else level)
+        least, most = noncentralities(t, degrees, level)
         superiority = (wins + ties / 2) / n
     if sample.lower_is_better:
         wins, losses, superiority = losses, wins, 1 - superiority
@@ -284,7 +282,7 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         b,
         difference,
         errors.error,
-        errors.degrees,
+        degrees,
         difference - reach,
         difference + reach,
         widened,
@@ -296,6 +294,7 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         ties,
         losses,
         superiority,
+        errors.p(difference),
     )
 
 
@@ -333,42 +332,3 @@ def outcomes_of(sample: Sample) -> Outcomes:
         parts.append((n, sd, np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)))
     n, sd, wins, losses = (np.concatenate(column) for column in zip(*parts))
     return n, sd, wins, losses
-
-
-def enclosed(
-    function: Callable[[Floats], Floats],
-    above: Floats,
-    below: Floats,
-    at_above: Floats,
-    at_below: Floats,
-    close: Floats,
-) -> tuple[Floats, Floats]:
-    """Return arguments less than ``close`` apart at which functions are not below 0, and below 0.
-
-    The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
-    the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
-    that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
-    second argument are left alone. ``at_above`` is not below 0.
-    """
-    first, flat = np.abs(below - above), np.zeros(len(above), dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.ceil(np.log2(np.maximum(first / close, 1.0))) + 5
-        for step in range(int(np.max(steps, initial=0.0, where=np.isfinite(steps))) + 2):
-            width = np.abs(below - above)
-            is_open = (width > close) & (at_below < 0) & np.isfinite(steps)
-            if not is_open.any():
-                break
-            middle = (above + below) / 2
-            at_zero = (at_below * above - at_above * below) / (at_below - at_above)
-            inwards = np.sign(middle - at_zero) * np.minimum(0.02 * width**2 / first, np.abs(middle - at_zero))
-            # How far from the middle it may go, so that the number of steps stays bounded.
-            most = np.maximum(close * np.exp2(steps - step) - width / 2, 0.0)
-            argument = middle + np.clip(at_zero + inwards - middle, -most, most)
-            argument = np.where(is_open & ~flat & np.isfinite(argument), argument, middle)
-            at_argument = function(argument)
-            # A step function, such as a p-value of few users, is only bisected.
-            flat |= (at_argument == at_above) | (at_argument == at_below)
-            short, done = is_open & (at_argument >= 0), is_open & (at_argument < 0)
-            above, at_above = np.where(short, argument, above), np.where(short, at_argument, at_above)
-            below, at_below = np.where(done, argument, below), np.where(done, at_argument, at_below)
-    return above, below

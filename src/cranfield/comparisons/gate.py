@@ -13,13 +13,15 @@ import polars as pl
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
 from cranfield._registry import parse
+from cranfield._roots import enclosed
 from cranfield._table import Table
-from cranfield.comparisons.effects import enclosed, users_needed
-from cranfield.comparisons.errors import Errors, standard_errors
+from cranfield.comparisons.effects import users_needed
+from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import gate as gate_facts
+from cranfield.measures import Errors
 
 GateTest = Callable[[Sequence[Sample]], list[TestResult]]
 
@@ -255,10 +257,11 @@ class _Claim:
         p-value equals the level can be enclosed ever more closely; a limit that cannot be told from 0 is 0. NaN if no
         margin reaches the level, for example with very few users.
         """
-        from scipy.special import ndtri, stdtrit
+        from scipy.special import ndtri
 
         side, error = -1.0 if rising else 1.0, self._errors.error
-        step = np.nan_to_num(error) * (1 / self._means[1] if self._margin.relative else 1.0)
+        unit = 1 / self._means[1] if self._margin.relative else 1.0
+        step = np.nan_to_num(error) * unit
         near = -self._gain
         # A share of the baseline is at most 1.
         most = 1.0 if self._margin.relative and self._sign > 0 and not rising else np.inf
@@ -269,8 +272,8 @@ class _Claim:
             return np.asarray(ndtri(p) - ndtri(levels))
 
         # Student's limit, and a little more.
-        reach = 1.001 * stdtrit(self._errors.degrees, 1 - levels)
-        far = np.minimum(near + side * np.where(step > 0, reach * step, 1.0), most)
+        reach = 1.001 * np.nan_to_num(self._errors.reach(2 * levels)) * unit
+        far = np.minimum(near + side * np.where(step > 0, reach, 1.0), most)
         for _ in range(_DOUBLINGS):
             at_far = beyond(far)
             short = (at_far >= 0) & (far < most) & (step > 0)

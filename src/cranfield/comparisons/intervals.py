@@ -204,10 +204,13 @@ def largest_statistics(sample: Sample, sd: Floats, seed: int) -> LargestStatisti
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
     pair (`Sample.influences`) are centred and flipped by random sign patterns, which are the same for all pairs. Each
     pattern gives a |t| for every pair, of which the largest is kept. The result does not depend on the number of
-    threads.
+    threads. With repetitions, flips of users do not show how the pairs depend on each other, and there are too few
+    repetitions to flip: every flip then counts as larger, which makes level and p-values Bonferroni's.
     """
     largest = np.zeros(_FLIPS)
-    if sample.n_pairs > 1:
+    if sample.cells is not None:
+        largest[:] = np.inf
+    elif sample.n_pairs > 1:
         for largest_of_pairs in _largest(sample, sd, seed):
             np.maximum(largest, largest_of_pairs, out=largest)
     np.minimum(largest, _LARGE, out=largest)  # with few users a flip may leave no spread, and |t| is infinite
