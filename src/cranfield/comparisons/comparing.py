@@ -21,7 +21,7 @@ from cranfield._terminal import progress
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.effects import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.intervals import Relative, largest_statistics, relative_differences
+from cranfield.comparisons.intervals import largest_statistics, relative_differences
 from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
@@ -279,8 +279,7 @@ def compare_scores(
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
     verdicts: list[TestResult] = run(data)
-    relative = relative_differences(data, alpha, seed)
-    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
+    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -353,23 +352,19 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def comparison_rows(
-    sample: Sample, verdict: TestResult, relative: Relative, comparing: Comparing, seed: int
-) -> pl.DataFrame:
+def comparison_rows(sample: Sample, verdict: TestResult, comparing: Comparing, seed: int) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)
     largest = largest_statistics(sample, outcomes[1], seed) if together else None
     effect = effects(sample, outcomes, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
-    ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
+    lower, upper = effect.lower, effect.upper
+    if by_the_test and verdict.lower is not None and verdict.upper is not None:
+        lower, upper = verdict.lower, verdict.upper
+    relative = relative_differences(sample, lower, upper, effect.users_error)
     most = np.maximum(sample.largest, np.abs(effect.difference))
-    lower, upper = (
-        np.clip(own if own is not None else of_t, -most, most) for own, of_t in zip(ends, (effect.lower, effect.upper))
-    )
-    relative = relative.widened(effect.widened)
-    if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
-        relative = relative.beside(lower, upper)
+    lower, upper = (np.clip(end, -most, most) for end in (lower, upper))
     corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
     if largest is not None and comparing.correction == CORRECTION:
         corrected = largest.corrected(verdict.p, effect.p_of_t)

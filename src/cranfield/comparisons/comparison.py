@@ -118,7 +118,7 @@ class Comparison:
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
         interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
         between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
-        bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
+        interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
         ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
         losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
         ``better`` (the better system, if significant), ``n`` users; ``test, method`` and ``error_bound``, how p was
@@ -441,7 +441,7 @@ class Comparison:
         """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
-            return f"{level} that hold for all pairs at once; those of percentages hold for each pair separately"
+            return f"{level} that hold for all pairs at once"
         if self.correction == "none":
             return f"{level}, for each pair separately"
         if len(self.rows) <= len(self.metrics):

@@ -242,7 +242,7 @@ class Effects:
     degrees: Floats  # of freedom with which Student's t has the same interval
     lower: Floats  # the interval of the difference, by Student's t
     upper: Floats
-    widened: Floats  # its width as a multiple of that of the 1 − α interval for this pair alone, over users alone
+    users_error: Floats  # the standard error over users alone
     spread: Floats | None  # the standard deviation of the difference between repetitions
     effect: Floats  # d_z = mean(d) / sd(d), the standardised paired difference
     effect_lower: Floats  # its interval: that of the non-centrality of t, times the standard error over sd(d)
@@ -259,8 +259,6 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
 
     ``level`` is the level of each pair's interval, if it is not α: see `LargestStatistics.level`.
     """
-    from scipy.special import stdtrit
-
     level = alpha if level is None else level
     a, b = sample.averages(slice(0, sample.n_pairs))
     n, sd, wins, losses = outcomes
@@ -268,8 +266,6 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = errors.reach(level)
         degrees = errors.degrees(level, reach)
-        alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
-        widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
         d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
         t = np.where(difference == 0, 0.0, difference / errors.error)
         scale = np.where(sd > 0, errors.error / sd, 1 / np.sqrt(n))
@@ -285,7 +281,7 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         degrees,
         difference - reach,
         difference + reach,
-        widened,
+        errors.users_error,
         errors.spread,
         d_z,
         np.where(n > 1, scale * least, np.nan),

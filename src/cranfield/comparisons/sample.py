@@ -314,17 +314,47 @@ class Sample:
         """
         return np.stack([self.system_influence(system) for system in range(len(self.systems))])
 
-    def system_influence(self, system: int) -> Floats:
-        """Return one row of `system_influences`."""
+    def system_influence(self, system: int, users: slice = slice(None)) -> Floats:
+        """Return one row of `system_influences`, of all users or some."""
         mean = self.system_averages[system]
         if self.geometric:
-            centred = (mean + self.shift) * (self.tested_row(system) - np.log(mean + self.shift))
+            centred = (mean + self.shift) * (self.tested_row(system)[users] - np.log(mean + self.shift))
         else:
-            centred = self.values[system] - mean
+            centred = self.values[system, users] - mean
         if self.weights is not None and not self.geometric:
             with np.errstate(invalid="ignore", divide="ignore"):
-                centred *= self.weights / self._mean_weights(self.counted[[system]])
+                centred *= self.weights[users] / self._mean_weights(self.counted[[system]])
         return np.nan_to_num(centred, copy=False)
+
+    def covariance(self) -> tuple[Floats, Floats, Floats]:
+        """Return, for each pair, the variance of both averages over users and their covariance, v_a, v_ab and v_b.
+
+        v_ab = Σ_u x_ua x_ub / (n (n − 1)), with x the influences of `system_influences`. NaN for pairs with less than
+        two users.
+        """
+        if not self.same_users:
+            return self._covariance_of_each()
+        n, total = self.n.astype(np.float64), np.zeros((len(self.systems),) * 2)
+        for users in slices_of_users(self.n_users):
+            rows = np.stack([self.system_influence(system, users) for system in range(len(self.systems))])
+            total += rows @ rows.T
+        a, b = self.first, self.second
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_a, of_both, of_b = (
+                total[places] / np.where(n > 1, n * (n - 1), np.nan) for places in ((a, a), (a, b), (b, b))
+            )
+        return of_a, of_both, of_b
+
+    def _covariance_of_each(self) -> tuple[Floats, Floats, Floats]:
+        """Return `covariance` of pairs over different users, one after the other."""
+        parts, place = [], np.zeros(1, dtype=np.intp)
+        for pair in zip(self.first, self.second):
+            values = np.where(self.counted[list(pair)].all(axis=0), self.values[list(pair)], np.nan)
+            names = tuple(self.systems[system] for system in pair)
+            alone = replace(self, systems=names, values=values, first=place, second=place + 1, cells=None)
+            parts.append(alone.covariance())
+        of_a, of_both, of_b = (np.concatenate(column) for column in zip(*parts))
+        return of_a, of_both, of_b
 
     def of_common_users(self) -> Sample:
         """Return the sample with only the users that count for every system, ignoring systems without any users."""
