@@ -416,7 +416,7 @@ def test_one_user_gives_no_interval_of_either_kind():
 
 
 def test_the_end_of_an_interval_near_0_does_not_read_as_0():
-    a = [0.34, 0.62, 0.54, 0.96, 0.82, 0.75, 0.31, 0.31]
+    a = [0.34, 0.625, 0.54, 0.97, 0.82, 0.75, 0.315, 0.31]
     b = [0.26, 0.62, 0.48, 1.0, 0.79, 0.66, 0.32, 0.16]
     compared = compare({"a": a, "b": b})
     (row,) = compared.frame().iter_rows(named=True)

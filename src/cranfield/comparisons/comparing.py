@@ -315,7 +315,7 @@ def _spread_of_systems(sample: Sample) -> tuple[float, ...]:
     """Return the standard deviation of each average between repetitions."""
     spread = Errors.crossed(sample.system_cells()).spread
     assert spread is not None
-    return tuple(spread.tolist())
+    return tuple(sample.in_units(spread, sample.system_averages).tolist())
 
 
 def _shortfall(
@@ -363,13 +363,14 @@ def comparison_rows(sample: Sample, verdict: TestResult, comparing: Comparing, s
     if by_the_test and verdict.lower is not None and verdict.upper is not None:
         lower, upper = verdict.lower, verdict.upper
     relative = relative_differences(sample, lower, upper, effect.users_error)
-    most = np.maximum(sample.largest, np.abs(effect.difference))
-    lower, upper = (np.clip(end, -most, most) for end in (lower, upper))
+    difference = effect.mean_a - effect.mean_b
+    most = np.maximum(sample.largest, np.abs(difference))
+    lower, upper = (np.clip(sample.in_units(end, effect.mean_b), -most, most) for end in (lower, upper))
     corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
     if largest is not None and comparing.correction == CORRECTION:
         corrected = largest.corrected(verdict.p, effect.p_of_t)
     significant = corrected < comparing.alpha
-    direction = effect.difference if verdict.direction is None else verdict.direction
+    direction = difference if verdict.direction is None else verdict.direction
     a_better = (direction > 0) != sample.lower_is_better
     ordered = properties_of(sample.metric).role != "description"
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
@@ -377,16 +378,19 @@ def comparison_rows(sample: Sample, verdict: TestResult, comparing: Comparing, s
         (a if leads else b) if ordered and differs and d != 0 else None
         for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
     ]
-    spread = [None] * sample.n_pairs if effect.spread is None else effect.spread
+    spread = [None] * sample.n_pairs if effect.spread is None else sample.in_units(effect.spread, effect.mean_b)
     return pl.DataFrame(
         {
             "metric": [sample.metric] * sample.n_pairs,
             "system_a": first,
             "system_b": second,
-            **{name: getattr(effect, name) for name in ("mean_a", "mean_b", "difference")},
+            "mean_a": effect.mean_a,
+            "mean_b": effect.mean_b,
+            "difference": difference,
             "lower": lower,
             "upper": upper,
-            **{name: getattr(effect, name) for name in ("standard_error", "degrees")},
+            "standard_error": sample.in_units(effect.standard_error, effect.mean_b),
+            "degrees": effect.degrees,
             "spread": pl.Series(spread, dtype=pl.Float64),
             "relative": relative.difference,
             "relative_lower": relative.lower,

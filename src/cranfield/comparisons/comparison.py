@@ -23,10 +23,12 @@ from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.samples import logarithm
 from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
+from cranfield.measures import Averaging
 from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
@@ -195,7 +197,9 @@ class Comparison:
         that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
         since more users do not make the spread between repetitions smaller.
         """
-        return effects.power_frame(self.rows, self.alpha, difference, wanted, repeated=bool(self.spread))
+        return effects.power_frame(
+            self.rows, self.alpha, difference, wanted, repeated=bool(self.spread), shift=self._shift
+        )
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -206,7 +210,16 @@ class Comparison:
         ``equivalent``.
         """
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
-        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative)
+        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative, self._shift)
+
+    @property
+    def _shift(self) -> float | None:
+        """What geometric means add to each value (`Sample`); None for other averages, which are tested as they are."""
+        average = Averaging(average=self.step.settings.get("average", "mean"))
+        return logarithm(average.kind).get("shift")
+
+    def _smallest_differences(self, rows: pl.DataFrame) -> Floats:
+        return effects.smallest_differences(rows, self.alpha, shift=self._shift)
 
     def no_worse(
         self,
@@ -325,7 +338,7 @@ class Comparison:
     def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
         """How systems stand by each metric, and the metrics by which nothing can be said."""
         # Only this column of `power` is computed: the others are slow if there are many pairs.
-        rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
+        rows = self.rows.with_columns(smallest_difference=self._smallest_differences(self.rows))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -367,7 +380,7 @@ class Comparison:
         """
         few = pl.col("degrees") < pl.min_horizontal(2 * (self.repetitions - 1), pl.col("n") - 1)
         limited = self.of_metric(self.metrics[0]).filter(few)
-        return tuple(np.sort(effects.smallest_differences(limited, self.alpha)).tolist())
+        return tuple(np.sort(self._smallest_differences(limited)).tolist())
 
     def _shortfall(self, served: comparison_facts.Served, common: Comparison) -> comparison_facts.Served:
         """Return how many users each system serves, with the answer among users that all serve if it is another one."""

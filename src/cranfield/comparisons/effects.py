@@ -18,7 +18,7 @@ from cranfield._numbers import DASH, number_text
 from cranfield._roots import enclosed
 from cranfield._table import Table
 from cranfield.comparisons.errors import moments, standard_errors
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.sample import Floats, Sample, log_in_units
 from cranfield.facts import ends_text, p_text, share_text
 
 # Above this non-centrality, SciPy's series converge slowly or not at all.
@@ -171,14 +171,36 @@ def pairs_table(rows: pl.DataFrame, alpha: float, caption: str, notes: Sequence[
     return Table(header, cells, caption, notes)
 
 
-def smallest_differences(rows: pl.DataFrame, alpha: float, wanted: float = 0.8) -> Floats:
+def smallest_differences(
+    rows: pl.DataFrame, alpha: float, wanted: float = 0.8, *, shift: float | None = None
+) -> Floats:
     """Return the smallest difference that the users of each row of `Comparison.frame` show with the wanted power."""
-    n, error, degrees = _columns(rows, "n", "standard_error", "degrees")
-    return np.where(n > 1, smallest_shift(degrees, alpha, wanted) * error, np.nan)
+    n, error, degrees, mean_b = _columns(rows, "n", "standard_error", "degrees", "mean_b")
+    size = smallest_shift(degrees, alpha, wanted) * _tested(error, mean_b, shift)
+    return np.where(n > 1, _in_units(size, mean_b, shift), np.nan)
+
+
+def _tested(size: Floats, mean_b: Floats, shift: float | None) -> Floats:
+    """Return sizes in the metric's unit on the scale of the test, which has logarithms if there is a ``shift``."""
+    if shift is None:
+        return size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log1p(np.maximum(size / (mean_b + shift), -1.0))
+
+
+def _in_units(size: Floats, mean_b: Floats, shift: float | None) -> Floats:
+    """Return sizes on the scale of the test in the metric's unit."""
+    return size if shift is None else log_in_units(size, mean_b, shift)
 
 
 def power_frame(
-    rows: pl.DataFrame, alpha: float, difference: float | None, wanted: float, *, repeated: bool
+    rows: pl.DataFrame,
+    alpha: float,
+    difference: float | None,
+    wanted: float,
+    *,
+    repeated: bool,
+    shift: float | None = None,
 ) -> pl.DataFrame:
     """Return what the users of each row of `Comparison.frame` can show; see `Comparison.power`."""
     _checks.share("wanted", wanted)
@@ -187,15 +209,16 @@ def power_frame(
         raise SettingError(
             f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
         )
-    n, error, degrees, observed = _columns(rows, "n", "standard_error", "degrees", "difference")
-    sd = error * np.sqrt(n)
+    n, error, degrees, observed, mean_b = _columns(rows, "n", "standard_error", "degrees", "difference", "mean_b")
+    sd = _tested(error, mean_b, shift) * np.sqrt(n)
     size = np.abs(observed) if difference is None else np.full(len(n), difference)
+    tested = np.abs(_tested(observed if difference is None else size, mean_b, shift))
     with np.errstate(divide="ignore", invalid="ignore"):
-        known = np.where(np.isnan(sd), np.nan, np.minimum(size / sd, 1e6))
+        known = np.where(np.isnan(sd), np.nan, np.minimum(tested / sd, 1e6))
     effect = np.where(size == 0, 0.0, known)
     return rows.select(*PAIR, "n").with_columns(
-        sd=sd,
-        smallest_difference=smallest_differences(rows, alpha, wanted),
+        sd=_in_units(sd, mean_b, shift),
+        smallest_difference=smallest_differences(rows, alpha, wanted, shift=shift),
         difference=size,
         power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, alpha), 0.0),
         users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, alpha, wanted),
@@ -203,7 +226,12 @@ def power_frame(
 
 
 def equivalence_frame(
-    rows: pl.DataFrame, lower_is_better: NDArray[np.bool_], alpha: float, margin: float, relative: bool
+    rows: pl.DataFrame,
+    lower_is_better: NDArray[np.bool_],
+    alpha: float,
+    margin: float,
+    relative: bool,
+    shift: float | None = None,
 ) -> pl.DataFrame:
     """Return whether the systems of each row of `Comparison.frame` are equivalent; see `Comparison.equivalence`."""
     from scipy.special import stdtrit
@@ -212,16 +240,19 @@ def equivalence_frame(
         raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
     difference, error, degrees, mean_b = _columns(rows, "difference", "standard_error", "degrees", "mean_b")
     margins = np.full(len(rows), float(margin)) * (np.abs(mean_b) if relative else 1.0)
-    tests = two_one_sided(difference, error, degrees + 1, margins)
-    no_worse = np.where(lower_is_better, tests.not_above, tests.not_below)
+    difference, error, above, below = (_tested(size, mean_b, shift) for size in (difference, error, margins, -margins))
+    not_above = two_one_sided(difference, error, degrees + 1, above).not_above
+    not_below = two_one_sided(difference, error, degrees + 1, -below).not_below
+    equivalent = np.maximum(not_above, not_below)
+    no_worse = np.where(lower_is_better, not_above, not_below)
     reach = stdtrit(degrees, 1 - alpha) * error
     return rows.select(*PAIR, "difference").with_columns(
-        lower=difference - reach,
-        upper=difference + reach,
+        lower=_in_units(difference - reach, mean_b, shift),
+        upper=_in_units(difference + reach, mean_b, shift),
         margin=margins,
-        p_equivalent=tests.equivalent,
+        p_equivalent=equivalent,
         p_no_worse=no_worse,
-        equivalent=tests.equivalent < alpha,
+        equivalent=equivalent < alpha,
         no_worse=no_worse < alpha,
         n=rows["n"],
     )
@@ -233,7 +264,7 @@ def _columns(rows: pl.DataFrame, *names: str) -> list[Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The effect sizes of every pair of a sample."""
+    """The effect sizes of every pair of a sample; differences, errors and intervals are on the scale of the test."""
 
     mean_a: Floats
     mean_b: Floats
@@ -262,7 +293,7 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
     level = alpha if level is None else level
     a, b = sample.averages(slice(0, sample.n_pairs))
     n, sd, wins, losses = outcomes
-    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
+    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), sample.tested_difference(a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = errors.reach(level)
         degrees = errors.degrees(level, reach)

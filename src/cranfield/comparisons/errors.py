@@ -108,7 +108,7 @@ def crossed_test(data: Sequence[Sample]) -> list[TestResult]:
     results = []
     for sample in data:
         a, b = sample.averages(slice(0, sample.n_pairs))
-        results.append(_crossed(np.where(a == b, 0.0, a - b), standard_errors(sample), sample))
+        results.append(_crossed(sample.tested_difference(a, b), standard_errors(sample), sample))
     return results
 
 

@@ -56,9 +56,10 @@ def interactions(
     count once.
 
     Columns: ``metric, system_a, system_b, group``; the differences (a − b) ``inside`` and ``outside`` with the numbers
-    of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested, its
-    ``standard_error``, ``p``, ``p_corrected`` and ``significant`` (p_corrected < α); ``turns``, whether the order of
-    the two systems inside is the opposite of the order outside; and the ``test``.
+    of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested (for geometric
+    means, of the logarithms of the ratios), its ``standard_error``, ``p``, ``p_corrected`` and ``significant``
+    (p_corrected < α); ``turns``, whether the order of the two systems inside is the opposite of the order outside; and
+    the ``test``.
     """
     by_user = averaging.with_(by="user", groups="pooled")
     frames: list[pl.DataFrame] = []
@@ -110,7 +111,10 @@ def _rows(
         if inside.cells is None and not is_paired:
             permuted = np.flatnonzero((few > 1) & (few <= _FEW))
             p[permuted] = divided_anew(x[permuted], y[permuted])
-        parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
+        shown = (
+            side.in_units(mean, side.averages(pairs)[1]) for side, mean in ((inside, mean_in), (outside, mean_out))
+        )
+        parts.append((*shown, n_in, n_out, difference, error, p))
     mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
     first, second = ([inside.systems[place] for place in places] for places in (inside.first, inside.second))
     signs = [np.where(np.abs(mean) <= _ROUNDING, 0.0, np.sign(mean)) for mean in (mean_in, mean_out)]

@@ -34,7 +34,8 @@ def relative_differences(sample: Sample, lower: Floats, upper: Floats, users_err
     v(ρ) = v_a − 2 ρ v_ab + ρ² v_b is the variance of a − ρ b over users, from their influences on both averages
     (`Sample.covariance`), and c is half the width of the given interval of a − b, divided by the error over users. So
     the interval includes 0 if that of the difference does; an end on the other side of 0, which only an asymmetric
-    interval or rounding can cause, is set to 0.
+    interval or rounding can cause, is set to 0. For geometric means the given intervals are those of the logarithm of
+    the ratio of mean + shift, so theirs are exp(l) − 1.
 
     NaN if it is meaningless: if the second average is 0 or a value is negative. The interval is also NaN if the
     difference has none, if b itself does not differ from 0 (it then has no end), or if it reaches a hundred times b.
@@ -43,6 +44,9 @@ def relative_differences(sample: Sample, lower: Floats, upper: Floats, users_err
     says = (b > 0) & (sample.least[sample.first] >= 0) & (sample.least[sample.second] >= 0)
     # A base so small that the ratio overflows has no relative difference, like a base of 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if sample.geometric:
+            logs = (sample.tested_difference(a, b), lower, upper)
+            return Relative(*(np.where(says & (size < np.log(_MOST_TIMES)), np.expm1(size), np.nan) for size in logs))
         difference = np.where(says, (a - b) / b, np.nan)
         squared = np.where(upper == lower, 0.0, ((upper - lower) / (2 * users_error)) ** 2)
         of_a, of_both, of_b = (squared * variance for variance in sample.covariance())

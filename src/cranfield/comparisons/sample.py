@@ -25,6 +25,11 @@ _CANCELLED = ROUNDING / 2
 _BLOCK = 1 << 17
 
 
+def log_in_units(size: Floats, b: Floats, shift: float) -> Floats:
+    """Return logarithms of ratios to a geometric mean b as differences from it: (b + shift)(exp(x) − 1)."""
+    return np.asarray((b + shift) * np.expm1(size))
+
+
 def slices_of_users(n_users: int) -> Iterator[slice]:
     """Return slices of users, each small enough to process at once; at least one."""
     for start in range(0, max(1, n_users), _BLOCK):
@@ -243,30 +248,35 @@ class Sample:
             mean = np.where(totals > 0, sums / totals, np.nan)
         return np.exp(mean) - self.shift if self.geometric else mean
 
+    def tested_difference(self, a: Floats, b: Floats) -> Floats:
+        """Return differences of averages on the scale of the test, which `in_units` shows.
+
+        a − b, and for geometric means the logarithm of their ratio, log((a + shift) / (b + shift)).
+        """
+        if not self.geometric:
+            return a - b
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(a == b, 0.0, np.log((a + self.shift) / (b + self.shift)))
+
+    def in_units(self, size: Floats, b: Floats) -> Floats:
+        """Return sizes on the scale of the test in the metric's unit: for geometric means (b + shift)(exp(x) − 1)."""
+        return log_in_units(size, b, self.shift) if self.geometric else size
+
     def influences(self, pairs: slice) -> Floats:
-        """Pairs × users: values whose mean is the difference of the averages and whose spread gives its error.
+        """Pairs × users: values whose mean is the `tested_difference` and whose spread gives its error.
 
         For a mean they are the plain differences; for a weighted mean D with weights w, D + (w_u / mean(w)) (d_u − D);
-        for geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l the
-        logarithms and G = exp(mean(l)). NaN for a user that does not count.
+        for geometric means the differences of the logarithms. NaN for a user that does not count.
         """
-        d = self.raw_differences(pairs)
-        if not self.geometric and self.weights is None:
+        d = self._difference(pairs, tested=self.geometric)[0]
+        if self.geometric or self.weights is None:
             return d
         a, b = self.averages(pairs)
         centre = (a - b)[:, None]
-        if self.weights is not None and not self.geometric:
-            mean_weight = self._mean_weights(~np.isnan(d))
-            with np.errstate(invalid="ignore", divide="ignore"):
-                pulled: Floats = centre + self.weights / mean_weight[:, None] * (d - centre)
-            return pulled
-        for users in slices_of_users(self.n_users):
-            part = d[:, users]
-            part[:] = np.where(np.isnan(part), np.nan, centre)
-            for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
-                logs = self._taken(systems, users, tested=True)
-                part += sign * (mean + self.shift)[:, None] * (logs - np.log(mean + self.shift)[:, None])
-        return d
+        mean_weight = self._mean_weights(~np.isnan(d))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            pulled: Floats = centre + self.weights / mean_weight[:, None] * (d - centre)
+        return pulled
 
     def _mean_weights(self, counted: NDArray[np.bool_]) -> Floats:
         """Return the mean weight of the users that count in each row."""
@@ -301,16 +311,14 @@ class Sample:
         """Systems × users: the derivative of a user's influence on the average with respect to the user's value."""
         if self.geometric:
             within = self.values > self.floor
-            inside = np.where(within, self.values + self.shift, 1.0)
-            slopes: Floats = np.where(within, (self.system_averages + self.shift)[:, None] / inside, 0.0)
-            return slopes
+            return np.where(within, 1 / np.where(within, self.values + self.shift, 1.0), 0.0)
         return np.broadcast_to(self.relative_weights, self.values.shape)
 
     def system_influences(self) -> Floats:
         """Systems × users: the users' influences on each average, centred; 0 for a user that does not count.
 
-        If all systems have the same users, the `influences` of a pair are those of its first system minus those of its
-        second, plus the difference of the averages.
+        For geometric means they are influences on the logarithm. If all systems have the same users, the `influences`
+        of a pair are those of its first system minus those of its second, plus the `tested_difference`.
         """
         return np.stack([self.system_influence(system) for system in range(len(self.systems))])
 
@@ -318,7 +326,7 @@ class Sample:
         """Return one row of `system_influences`, of all users or some."""
         mean = self.system_averages[system]
         if self.geometric:
-            centred = (mean + self.shift) * (self.tested_row(system)[users] - np.log(mean + self.shift))
+            centred = self.tested_row(system)[users] - np.log(mean + self.shift)
         else:
             centred = self.values[system, users] - mean
         if self.weights is not None and not self.geometric:

@@ -72,7 +72,7 @@ def make_samples(
                 first,
                 second,
                 weights,
-                **_logarithm(scale),
+                **logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
                 cells=cells,
                 keys=keys,
@@ -271,7 +271,7 @@ def pairs_of(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np
     return others, np.full(len(others), base, dtype=np.intp)
 
 
-def _logarithm(scale: Average) -> dict[str, Any]:
+def logarithm(scale: Average) -> dict[str, Any]:
     """Return how a sample takes logarithms, for a geometric mean."""
     if scale.spelling.name != "geometric":
         return {}
