@@ -363,12 +363,16 @@ def comparison_rows(sample: Sample, verdict: TestResult, comparing: Comparing, s
     if by_the_test and verdict.lower is not None and verdict.upper is not None:
         lower, upper = verdict.lower, verdict.upper
     relative = relative_differences(sample, lower, upper, effect.users_error)
+    reach = (upper - lower) / 2
     difference = effect.mean_a - effect.mean_b
     most = np.maximum(sample.largest, np.abs(difference))
     lower, upper = (np.clip(sample.in_units(end, effect.mean_b), -most, most) for end in (lower, upper))
     corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
+    level = np.full(sample.n_pairs, comparing.alpha / max(np.count_nonzero(~np.isnan(verdict.p)) * together, 1))
     if largest is not None and comparing.correction == CORRECTION:
-        corrected = largest.corrected(verdict.p, effect.p_of_t)
+        corrected, level[:] = largest.corrected(verdict.p, effect.p_of_t), largest.level(comparing.alpha)
+    elif parse(comparing.significance).name == "tukey":
+        level = effect.level_of(reach)
     significant = corrected < comparing.alpha
     direction = difference if verdict.direction is None else verdict.direction
     a_better = (direction > 0) != sample.lower_is_better
@@ -403,6 +407,7 @@ def comparison_rows(sample: Sample, verdict: TestResult, comparing: Comparing, s
             "significant": significant,
             "better": pl.Series(better, dtype=pl.String),
             "n": sample.n,
+            "level": level,
             "test": [comparing.significance] * sample.n_pairs,
             "method": [str(method) for method in verdict.method],
             "error_bound": verdict.error,

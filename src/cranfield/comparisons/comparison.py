@@ -123,9 +123,10 @@ class Comparison:
         interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
         ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
         losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant), ``n`` users; ``test, method`` and ``error_bound``, how p was
-        computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
-        drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
+        ``better`` (the better system, if significant), ``n`` users; the ``level`` at which the correction tests a
+        single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test, method`` and ``error_bound``,
+        how p was computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets
+        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
         otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
         with repetitions (`Errors`).
         """
@@ -189,7 +190,10 @@ class Comparison:
         return [int(s) for s in np.argsort(values, kind="stable")]
 
     def power(self, difference: float | None = None, *, wanted: float = 0.8) -> pl.DataFrame:
-        """Return, for each metric and pair, what a two-sided paired t-test at α can detect with users like these.
+        """Return, for each metric and pair, what a two-sided paired t-test can detect with users like these.
+
+        The test has the level that the correction gives to a single pair, ``level`` in `frame`. Holm's steps and the
+        correction of Benjamini and Hochberg find a little more.
 
         Columns: ``sd`` of the differences; ``smallest_difference`` that these users can show with the ``wanted`` power;
         the given ``difference`` (or the observed one), the ``power`` to detect it, and the ``users_needed`` to detect
@@ -197,9 +201,7 @@ class Comparison:
         that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
         since more users do not make the spread between repetitions smaller.
         """
-        return effects.power_frame(
-            self.rows, self.alpha, difference, wanted, repeated=bool(self.spread), shift=self._shift
-        )
+        return effects.power_frame(self.rows, difference, wanted, repeated=bool(self.spread), shift=self._shift)
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -219,7 +221,7 @@ class Comparison:
         return logarithm(average.kind).get("shift")
 
     def _smallest_differences(self, rows: pl.DataFrame) -> Floats:
-        return effects.smallest_differences(rows, self.alpha, shift=self._shift)
+        return effects.smallest_differences(rows, shift=self._shift)
 
     def no_worse(
         self,

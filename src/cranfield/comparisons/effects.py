@@ -25,7 +25,7 @@ from cranfield.facts import ends_text, p_text, share_text
 _FAR = 40.0
 
 
-def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
+def power(n: ArrayLike, effect: ArrayLike, alpha: ArrayLike = 0.05) -> Floats:
     """Return the chance that a two-sided paired t-test with n users rejects at ``alpha``.
 
     P(|T| > t_{1−α/2, n−1}) for T of the non-central t distribution with n − 1 degrees of freedom and non-centrality
@@ -35,7 +35,7 @@ def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
     return np.where(n > 1, power_of_shift(np.sqrt(n) * effect, np.maximum(n - 1, 1), alpha), 0.0)
 
 
-def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) -> Floats:
+def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: ArrayLike = 0.05) -> Floats:
     """Return P(|T| > t_{1−α/2}) for T of the non-central t distribution with a non-centrality of 0 or more, ``shift``.
 
     The shift is a difference in standard errors.
@@ -43,7 +43,7 @@ def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) ->
     from scipy.stats import nct, t
 
     shift, freedom = np.broadcast_arrays(np.asarray(shift, dtype=np.float64), np.asarray(degrees, dtype=np.float64))
-    critical = t.isf(alpha / 2, freedom)
+    critical = t.isf(np.asarray(alpha) / 2, freedom)
     # Far from 0 the other tail adds nothing, and its cdf is numerically unreliable there.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
     return np.clip(chance_above(critical, shift, freedom) + other, 0.0, 1.0)
@@ -74,11 +74,11 @@ def _far(shift: Floats, t: Floats, degrees: Floats) -> Floats:
     return chance
 
 
-def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+def users_needed(effect: ArrayLike, alpha: ArrayLike = 0.05, wanted: float = 0.8) -> Floats:
     """Return the smallest number of users that gives the test the ``wanted`` power; infinite if there is no effect."""
     from scipy.special import ndtri
 
-    effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
+    effect, alpha = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64))), np.asarray(alpha)
     possible = effect > 1e-7
     # Normal quantiles give a slightly smaller number than t quantiles, so the search starts there.
     fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
@@ -96,16 +96,17 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
     return np.where(np.isnan(effect), np.nan, np.where(possible, high, np.inf))
 
 
-def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+def smallest_shift(degrees: ArrayLike, alpha: ArrayLike = 0.05, wanted: float = 0.8) -> Floats:
     """Return the smallest difference, in standard errors, that a two-sided t-test detects with the ``wanted`` power."""
-    degrees, place = np.unique(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), return_inverse=True)
-    return np.array(_smallest_shifts(tuple(degrees.tolist()), alpha, wanted))[place]
+    tests = np.stack(np.broadcast_arrays(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), alpha))
+    tests, place = np.unique(tests, axis=1, return_inverse=True)
+    return np.array(_smallest_shifts(*map(tuple, tests.tolist()), wanted))[place.ravel()]
 
 
 @lru_cache(maxsize=256)
-def _smallest_shifts(degrees: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
-    """Return the smallest shift for each number of degrees; cached, since every verdict needs the same few."""
-    freedom = np.array(degrees)
+def _smallest_shifts(degrees: tuple[float, ...], levels: tuple[float, ...], wanted: float) -> list[float]:
+    """Return the smallest shift of each test; cached, since every verdict needs the same few."""
+    freedom, alpha = np.array(degrees), np.array(levels)
     low, high = np.zeros(freedom.shape), np.full(freedom.shape, 4.0)
     while (short := (high < 1e150) & (power_of_shift(high, freedom, alpha) < wanted)).any():
         low, high = np.where(short, high, low), np.where(short, 2 * high, high)
@@ -171,12 +172,10 @@ def pairs_table(rows: pl.DataFrame, alpha: float, caption: str, notes: Sequence[
     return Table(header, cells, caption, notes)
 
 
-def smallest_differences(
-    rows: pl.DataFrame, alpha: float, wanted: float = 0.8, *, shift: float | None = None
-) -> Floats:
+def smallest_differences(rows: pl.DataFrame, wanted: float = 0.8, *, shift: float | None = None) -> Floats:
     """Return the smallest difference that the users of each row of `Comparison.frame` show with the wanted power."""
-    n, error, degrees, mean_b = _columns(rows, "n", "standard_error", "degrees", "mean_b")
-    size = smallest_shift(degrees, alpha, wanted) * _tested(error, mean_b, shift)
+    n, error, degrees, mean_b, level = _columns(rows, "n", "standard_error", "degrees", "mean_b", "level")
+    size = smallest_shift(degrees, level, wanted) * _tested(error, mean_b, shift)
     return np.where(n > 1, _in_units(size, mean_b, shift), np.nan)
 
 
@@ -195,7 +194,6 @@ def _in_units(size: Floats, mean_b: Floats, shift: float | None) -> Floats:
 
 def power_frame(
     rows: pl.DataFrame,
-    alpha: float,
     difference: float | None,
     wanted: float,
     *,
@@ -209,7 +207,8 @@ def power_frame(
         raise SettingError(
             f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
         )
-    n, error, degrees, observed, mean_b = _columns(rows, "n", "standard_error", "degrees", "difference", "mean_b")
+    n, error, degrees, observed = _columns(rows, "n", "standard_error", "degrees", "difference")
+    mean_b, level = _columns(rows, "mean_b", "level")
     sd = _tested(error, mean_b, shift) * np.sqrt(n)
     size = np.abs(observed) if difference is None else np.full(len(n), difference)
     tested = np.abs(_tested(observed if difference is None else size, mean_b, shift))
@@ -218,10 +217,10 @@ def power_frame(
     effect = np.where(size == 0, 0.0, known)
     return rows.select(*PAIR, "n").with_columns(
         sd=_in_units(sd, mean_b, shift),
-        smallest_difference=smallest_differences(rows, alpha, wanted, shift=shift),
+        smallest_difference=smallest_differences(rows, wanted, shift=shift),
         difference=size,
-        power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, alpha), 0.0),
-        users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, alpha, wanted),
+        power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, level), 0.0),
+        users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, level, wanted),
     )
 
 
@@ -283,6 +282,14 @@ class Effects:
     losses: Floats
     superiority: Floats  # (wins + ties/2) / n: the chance that the first system serves a user better
     p_of_t: Floats  # the p-value that belongs to the interval; NaN where there is no standard error
+
+    def level_of(self, reach: Floats) -> Floats:
+        """Return the level of Student's interval with this half width; 1 where there is no spread."""
+        from scipy.special import stdtr
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(self.standard_error > 0, reach / self.standard_error, 0.0)
+        return np.asarray(2 * stdtr(self.degrees, -t))
 
 
 def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
