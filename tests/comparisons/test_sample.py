@@ -30,11 +30,11 @@ def _weights(sample):
 
 
 def _average(sample, system, users, weights):
+    """Return the average on the scale of the test: for a geometric mean its logarithm."""
     values = sample.values[system, users]
     if not sample.geometric:
         return np.average(values, weights=weights[users])
-    logs = np.log(np.maximum(values, sample.floor) + sample.shift)
-    return np.exp(np.average(logs, weights=weights[users])) - sample.shift
+    return np.average(np.log(np.maximum(values, sample.floor) + sample.shift), weights=weights[users])
 
 
 SAMPLES = [

@@ -23,10 +23,12 @@ from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.samples import logarithm
 from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
+from cranfield.measures import Averaging
 from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
@@ -118,14 +120,15 @@ class Comparison:
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
         interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
         between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
-        bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
+        interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
         ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
         losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant), ``n`` users; ``test, method`` and ``error_bound``, how p was
-        computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
-        drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
-        otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
-        with repetitions (`Crossed`).
+        ``better`` (the better system, if significant), ``n`` users; the ``level`` at which the correction tests a
+        single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test, method`` and ``error_bound``,
+        how p was computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets
+        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously
+        (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test and the intervals
+        are over users crossed with repetitions (`Errors`).
         """
         return self.rows
 
@@ -187,7 +190,10 @@ class Comparison:
         return [int(s) for s in np.argsort(values, kind="stable")]
 
     def power(self, difference: float | None = None, *, wanted: float = 0.8) -> pl.DataFrame:
-        """Return, for each metric and pair, what a two-sided paired t-test at α can detect with users like these.
+        """Return, for each metric and pair, what a two-sided paired t-test can detect with users like these.
+
+        The test has the level that the correction gives to a single pair, ``level`` in `frame`. Holm's steps and the
+        correction of Benjamini and Hochberg find a little more.
 
         Columns: ``sd`` of the differences; ``smallest_difference`` that these users can show with the ``wanted`` power;
         the given ``difference`` (or the observed one), the ``power`` to detect it, and the ``users_needed`` to detect
@@ -195,7 +201,7 @@ class Comparison:
         that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
         since more users do not make the spread between repetitions smaller.
         """
-        return effects.power_frame(self.rows, self.alpha, difference, wanted, repeated=bool(self.spread))
+        return effects.power_frame(self.rows, difference, wanted, repeated=bool(self.spread), shift=self._shift)
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -206,7 +212,16 @@ class Comparison:
         ``equivalent``.
         """
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
-        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative)
+        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative, self._shift)
+
+    @property
+    def _shift(self) -> float | None:
+        """What geometric means add to each value (`Sample`); None for other averages, which are tested as they are."""
+        average = Averaging(average=self.step.settings.get("average", "mean"))
+        return logarithm(average.kind).get("shift")
+
+    def _smallest_differences(self, rows: pl.DataFrame) -> Floats:
+        return effects.smallest_differences(rows, shift=self._shift)
 
     def no_worse(
         self,
@@ -324,7 +339,8 @@ class Comparison:
     @cached_property
     def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
         """How systems stand by each metric, and the metrics by which nothing can be said."""
-        rows = self.rows.with_columns(smallest_difference=effects.smallest_shown(self.rows, self.alpha))
+        # Only this column of `power` is computed: the others are slow if there are many pairs.
+        rows = self.rows.with_columns(smallest_difference=self._smallest_differences(self.rows))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -354,8 +370,19 @@ class Comparison:
             doubts.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
             spread = dict(zip(self.systems, self.spread[0]))
-            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
+            smallest = self._smallest_of_repetitions
+            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
         return doubts + self._disagreements
+
+    @property
+    def _smallest_of_repetitions(self) -> tuple[float, ...]:
+        """The smallest differences by the first metric that pairs can show, of those that repetitions limit.
+
+        There the degrees of freedom are close to those of repetitions, since most of the variance is between these.
+        """
+        few = pl.col("degrees") < pl.min_horizontal(2 * (self.repetitions - 1), pl.col("n") - 1)
+        limited = self.of_metric(self.metrics[0]).filter(few)
+        return tuple(np.sort(self._smallest_differences(limited)).tolist())
 
     def _shortfall(self, served: comparison_facts.Served, common: Comparison) -> comparison_facts.Served:
         """Return how many users each system serves, with the answer among users that all serve if it is another one."""

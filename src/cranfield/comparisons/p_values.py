@@ -44,7 +44,7 @@ class TestResult:
     # How far each may be from the exact p-value of the test: 0 for closed forms, a bound for numerical methods, four
     # standard errors for sampling.
     error: Floats
-    lower: Floats | None = None  # an interval of the difference of the averages, from tests that compute one
+    lower: Floats | None = None  # an interval of `Sample.tested_difference`, from tests that compute one
     upper: Floats | None = None
     # From tests that do not compare averages: above 0 if the first system has the larger values.
     direction: Floats | None = None

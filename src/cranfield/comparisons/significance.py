@@ -321,10 +321,10 @@ def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArr
 
 def _tukey(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> TestResult:
     means = table.mean(axis=0)
-    difference = means[sample.first] - means[sample.second]
+    difference: Floats = means[sample.first] - means[sample.second]
     # Averages that differ only by rounding are equal.
     enough = np.abs(difference) - 2 * ROUNDING * np.abs(table).max(axis=1).mean()
     exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
     reach = np.quantile(spread, 1 - alpha)
-    interval = {} if sample.geometric else {"lower": difference - reach, "upper": difference + reach}
-    return TestResult.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **interval)
+    ends = {"lower": difference - reach, "upper": difference + reach}
+    return TestResult.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **ends)

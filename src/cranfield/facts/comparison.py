@@ -580,19 +580,27 @@ class Spread(Fact):
     metric: str
     deviations: Mapping[str, float]
     same_split: bool = False
+    # The smallest differences that the pairs can show with power 0.8, from the least to the largest, if the spread
+    # between repetitions limits them and not the number of users; otherwise empty.
+    smallest: tuple[float, ...] = ()
 
     def _said(self) -> str:
         varies = _names([f"{system} {number_text(size)}" for system, size in self.deviations.items()])
-        if self.same_split:
-            few = ", though two say little about it" if self.times == 2 else ""
-            return (
-                f"Between {self.times} training seeds on the same split the standard deviation of the average of "
-                f"{self.metric} is {varies}; intervals and p-values include it, but not how splits vary{few}."
-            )
-        two = ", though two repetitions say little about it" if self.times == 2 else ""
+        of_what = "training seeds on the same split" if self.same_split else "repetitions (new splits and seeds)"
+        included = ", but not how splits vary" if self.same_split else " (users crossed with repetitions)"
         return (
-            f"Between {self.times} repetitions (new splits and seeds) the standard deviation of the average of "
-            f"{self.metric} is {varies}; intervals and p-values include it (users crossed with repetitions){two}."
+            f"Between {self.times} {of_what} the standard deviation of the average of {self.metric} is {varies}; "
+            f"intervals and p-values include it{included}{self._limited}."
+        )
+
+    @property
+    def _limited(self) -> str:
+        """What so few repetitions can show, at the end of the sentence."""
+        if not self.smallest:
+            return ""
+        size = " to ".join(dict.fromkeys(number_text(size) for size in (self.smallest[0], self.smallest[-1])))
+        return (
+            f"; {self.times} of them can show a difference of {size} (power 0.8), and more users not a much smaller one"
         )
 
 

@@ -1,9 +1,10 @@
 """Measuring: judged lists, metrics, averages and coverage (decisions C2, C3 and C4)."""
 
 from cranfield.measures.averages import Average, over_groups, read_column
-from cranfield.measures.averages_frame import LEVEL, Crossed
+from cranfield.measures.averages_frame import LEVEL
 from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions, Undefined
 from cranfield.measures.by_truth import TrueValues, true_values
+from cranfield.measures.crossed import Errors
 from cranfield.measures.engines import Engine, is_large, judged_and_measured, opened_run, opened_test
 from cranfield.measures.joining import by_session, join_folds
 from cranfield.measures.measuring import DEFAULT_METRICS, Kind, Measuring, measure, measure_judged
@@ -23,8 +24,8 @@ __all__ = [
     "Average",
     "Averaging",
     "AveragingOptions",
-    "Crossed",
     "Engine",
+    "Errors",
     "Kind",
     "Measuring",
     "PredictedRatings",
