@@ -46,7 +46,7 @@ def test_the_advice_is_printed(files, cranfield):
     code, out, err = cranfield("assess", *OPTIONS)
     assert (code, err) == (0, "")
     assert out.startswith("No clear choice: nDCG@10 scores highest, but 3 systems are too few (at least eight)")
-    assert "users with the largest profiles missing" in out
+    assert "· With ratings missing at random, " in out
 
 
 def test_the_page_opens_with_the_answer_about_metrics(files, cranfield):

@@ -36,7 +36,7 @@ def test_every_table_and_paragraph_of_an_experiment_compiles(tmp_path, baseline)
     )
     results = run(experiment, tmp_path / "out")
     files = sorted((results.path / "tables").glob("*.tex"))
-    assert len(files) == 3
+    assert len(files) == 4
     texts = [path.read_text(encoding="utf-8") for path in (*files, results.path / "card.tex")]
     assert all(text.count(r"\begin{table}") == text.count(r"\label{") for text in texts)
     widths = [line for text in texts for line in text.splitlines() if line.startswith(r"\begin{tabular}")]

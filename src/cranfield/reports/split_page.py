@@ -152,7 +152,7 @@ def _shares(check: SplitCheck) -> Any:
     return _sized(chart)
 
 
-def _counted(check: SplitCheck) -> Any:
+def _sizes(check: SplitCheck) -> Any:
     alt = altair()
     rows = []
     for name, part in check.parts.items():
