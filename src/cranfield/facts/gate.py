@@ -91,6 +91,21 @@ class Claim(Fact):
         return f"{opening} {than} {base}; {worst} {self._evidence}. {self._wanted}"
 
     @property
+    def brief(self) -> str:
+        """The outcome, how bad the system may be, and p: at most 25 words."""
+        if self.n == 0:
+            return self.sentence
+        opening = f"{self.metric}: {self.outcome}: {self.system} is"
+        if self.outcome == "worse":
+            by = f" by more than {self.allowed}" if self.allowed.size else ""
+            return f"{opening} worse than {self.baseline}{by} (p {p_equals(self.p_worse)})."
+        claim = self.allowed.claim(self.baseline)
+        side = "least" if self.limit > 0 else "worst"
+        limit = "" if np.isnan(self.limit) else f"; at {side} {self._amount(self.limit)}"
+        shown = "" if self.outcome == "shown" else "not shown to be "
+        return f"{opening} {shown}{claim}{limit} (p {p_equals(self.p_corrected)})."
+
+    @property
     def _evidence(self) -> str:
         correction = f", Holm over {self.systems} systems" * (self.systems > 1)
         limit = f"one-sided {100 * (1 - self.alpha):g} % limit{correction}"
@@ -126,3 +141,8 @@ class Claims(Fact):
 
     def _said(self) -> str:
         return f"{self.outcome}: “{self.claim}” is shown for {self.shown} of {self.of} systems and metrics."
+
+    @property
+    def brief(self) -> str:
+        """The same, as the first sentence of a page."""
+        return self.sentence[0].upper() + self.sentence[1:]
