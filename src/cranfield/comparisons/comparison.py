@@ -126,9 +126,9 @@ class Comparison:
         ``better`` (the better system, if significant), ``n`` users; the ``level`` at which the correction tests a
         single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test, method`` and ``error_bound``,
         how p was computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets
-        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
-        otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
-        with repetitions (`Errors`).
+        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously
+        (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test and the intervals
+        are over users crossed with repetitions (`Errors`).
         """
         return self.rows
 
