@@ -18,7 +18,7 @@ BEST, RIVAL, LAST = (
 CHOICE = assessment.MetricChoice(
     (BEST, RIVAL, LAST),
     equal=1,
-    overlapping=(),
+    level=(),
     draws=200,
     systems=8,
     power=0.5,
@@ -38,8 +38,8 @@ SAID: list[tuple[Fact, str]] = [
         f"Trust AP most on these data ({EVIDENCE}). This is likely: of 200 draws of the systems it {FIRST}",
     ),
     (
-        replace(CHOICE, systems=7, overlapping=(RIVAL, RIVAL, LAST, LAST)),
-        f"No clear choice: there are fewer than eight systems (7) and the intervals of the scores of AP and of P@10 (median over users), P@10 (median over users) and 2 more overlap. AP scores highest ({EVIDENCE}); of 200 draws of the systems it {FIRST}",
+        replace(CHOICE, systems=7, level=(RIVAL, RIVAL, LAST, LAST)),
+        f"No clear choice: there are fewer than eight systems (7) and the lead of AP over P@10 (median over users), P@10 (median over users) and 2 more may be chance. AP scores highest ({EVIDENCE}); of 200 draws of the systems it {FIRST}",
     ),
     (
         replace(CHOICE, equal=2, power=None, agreement=None),

@@ -46,7 +46,7 @@ class MetricChoice(Fact):
 
     candidates: tuple[Candidate, ...]  # every metric under every average, the highest score first
     equal: int  # how many candidates have the highest score
-    overlapping: tuple[Candidate, ...]  # those whose intervals overlap with that of the best one
+    level: tuple[Candidate, ...]  # those over which the lead of the best one may be chance
     draws: int
     systems: int
     power: float | None = None
@@ -59,10 +59,10 @@ class MetricChoice(Fact):
         reasons = []
         if self.systems < FEWEST_SYSTEMS:
             reasons.append(f"there are fewer than eight systems ({self.systems})")
-        if self.overlapping:
-            rivals = [str(rival) for rival in self.overlapping]
+        if self.level:
+            rivals = [str(rival) for rival in self.level]
             others = listed(rivals if len(rivals) <= 3 else [*rivals[:2], f"{len(rivals) - 2} more"])
-            reasons.append(f"the intervals of the scores of {self.candidates[0]} and of {others} overlap")
+            reasons.append(f"the lead of {self.candidates[0]} over {others} may be chance")
         return " and ".join(reasons)
 
     def _said(self) -> str:
