@@ -62,6 +62,8 @@ class Claim(Fact):
     p_worse: float
     n: int
     users_needed: float
+    users_needed_lower: float  # its 80 % interval
+    users_needed_upper: float
     users_if_equal: float
     allowed: Margin  # how much worse the system may be
     alpha: float  # the level of the test
@@ -126,8 +128,10 @@ class Claim(Fact):
             return f"If the difference stays as it is, no number of users would show it{otherwise}."
         if np.isnan(self.users_needed):
             return "There are too few users to say how many it would take."
+        most = "or more" if self.users_needed_upper == float("inf") else f"to {self.users_needed_upper:,.0f}"
         return (
-            f"If the difference stays as it is, it takes about {self.users_needed:,.0f} users to show it (power 0.8)."
+            f"If the difference stays as it is, it takes about {self.users_needed:,.0f} users to show it (power 0.8); "
+            f"these users leave a range of {self.users_needed_lower:,.0f} {most} (80 % interval)."
         )
 
 
