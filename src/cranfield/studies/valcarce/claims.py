@@ -204,7 +204,7 @@ def claims_of_2020(results: MetricResults) -> ClaimFindings:
     sayings = [said for said in _of_table("2020", mean) if said.key != other] + _costs(mean)
     sayings += [_half("2020 half", nine), _pair("2020 MRR with ERR", nine, "MRR", "ERR")]
     sayings += [_pair("2020 MAP with NDCG", nine, "MAP", "NDCG"), *_of_geometric_means(assessment, mean)]
-    return sorted(_found(sayings, assessment), key=lambda found: found.where)
+    return sorted(_found(sayings, assessment), key=lambda claim: claim.where)
 
 
 def _costs(mean: Standing) -> list[Saying]:
