@@ -369,3 +369,14 @@ def test_claims_about_who_is_above_whom_fail_if_the_order_is_turned_round(panel)
         "best", "second", "MF svd", "MF wrmf", "MF normalised", "second normalised", "first", "UAR kNN",
         "UAR normalised", "uniform", "drag", "limits", "follows MRR", "follows nDCG", "bounds size", "bounds density",
     } <= turned  # fmt: skip
+    # Ratios of leads stay as they are, and so do equalities and orders that are compared with themselves.
+    stays = {"order", "head", "more left", "like popularity", "threshold", "expected", "like random"}
+    assert {key for (key, _), verdict in found.items() if verdict == "holds"} == stays
+
+
+def test_margins_are_those_of_their_definitions(panel):
+    claims = claims_of([BiasNumbers("ratings", panel, None, _numbers_as_printed(panel))])
+    margins = {one.key: one.deciding.margin for one in claims}
+    expected = {"limits": 0.16 - 0.10, "head": (0.04 - 0.0003) / 0.16, "more left": 0.0002 / 0.16,
+                "flatter": 0.1**0.5 - 0.1, "order": 0.1 * 0.01}  # fmt: skip
+    assert {key: margins[key] for key in expected} == pytest.approx(expected, rel=1e-2)
