@@ -184,7 +184,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 9
+    exported, version = True, 10
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
