@@ -33,8 +33,8 @@ def test_systems_that_do_not_differ_lead_together_and_the_others_are_worse():
 def test_a_system_that_beats_all_others_is_best_by_the_lead_over_the_next():
     values = {name: VALUES[name] for name in ("ease", "popularity")} | {"last": 0.5 * VALUES["popularity"]}
     result = compare(values)
-    lead = result.main.pair("ease", "popularity")
-    assert result.verdict == [f"value: ease is best: it beats popularity by {lead} ({lead.ends}, p < 0.0001) and last."]
+    loss = result.main.pair("popularity", "ease").loss
+    assert result.verdict == [f"value: ease is best: popularity is {loss} worse ({loss.ends}, p < 0.0001), last too."]
 
 
 NAMES = ["a", "user kNN", "DecayKNN (ours)", "knn(k=100, similarity=cosine, overlap=0)", "a system with a long name"]
@@ -71,10 +71,25 @@ def test_the_answer_calls_better_and_worse_what_the_rows_do(seed):
     if not kinds.count("better"):
         assert "beats s0" not in answer
     if kinds.count("worse") == 4:
-        assert answer.startswith("s0 beats all 4 others, ")
+        assert answer.startswith("s0 beats all 4 others; ")
     if kinds.count("better"):
         best = max((name for name in against if against[name] == "better"), key=lambda name: values[name].mean())
         assert answer.startswith(f"{best} beats s0 by ")
+
+
+@pytest.mark.parametrize("systems", [2, 3, 6])
+@pytest.mark.parametrize("baseline", [None, "s0", "s1"])
+@pytest.mark.parametrize("step", [0.0, 0.05])
+def test_the_numbers_of_the_answer_are_those_of_the_figure_and_the_table(systems, baseline, step):
+    rng = np.random.default_rng(1)
+    base = rng.beta(2, 5, 400)
+    values = {f"s{k}": np.clip(base + step * k + rng.normal(0, 0.1, 400), 0, 1) for k in range(systems)}
+    result = compare(values, baseline=baseline)
+    shown = {row[2].lstrip("+-") for row in result.differences().rows}
+    said = result.main.answer.partition("; these ")[0]
+    assert set(re.findall(r"(?:by|is) ([\d.]+ %)", said)) <= shown
+    assert result.main.reference == (baseline or (min(values, key=lambda name: values[name].mean()) if systems == 2
+                                                  else max(values, key=lambda name: values[name].mean())))  # fmt: skip
 
 
 def test_a_rank_test_that_favours_the_lower_average_says_so():
@@ -173,7 +188,7 @@ def test_the_main_metric_comes_first_and_what_the_others_say_second():
         lower_is_better=(False, False),
     )
     first, others = compare(both).verdict
-    assert first.startswith("P@10: ease is best: it beats svd by ")
+    assert first.startswith("P@10: ease is best: svd is ")
     assert others == "ease is first by 1 of 2 metrics, level at the top by RR."
 
 

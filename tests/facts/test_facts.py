@@ -72,7 +72,7 @@ SAID: list[tuple[Fact, str]] = [
     (comparison.OtherMetrics(BETTER, (replace(BETTER, metric="RR"),)), "ease is first by both metrics."),
     (
         comparison.ResultsParagraph(BETTER, "permutation", "max_t", 0.05, 1),
-        "By P@10, averaged over 300 users, ease reaches 0.3000. pop (0.2000, -33 %, -43 to -20 %, p = 0.001) is significantly worse. Differences are tested by a paired permutation test, two-sided, at α = 0.05, with the max-|t| correction of Westfall and Young; the 95 % intervals hold for all comparisons at once.",
+        "By P@10, averaged over 300 users, pop reaches 0.2000. ease (0.3000, +50 %, 25 to 75 %, p = 0.001) is significantly better. Differences are tested by a paired permutation test, two-sided, at α = 0.05, with the max-|t| correction of Westfall and Young; the 95 % intervals hold for all comparisons at once.",
     ),
     (comparison.PairsThatDiffer("P@10", 2, 3), "2 of 3 pairs differ significantly by P@10."),
     (comparison.PairsThatDiffer("P@10", 0, 3), "No pair of systems differs significantly by P@10."),

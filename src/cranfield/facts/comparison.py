@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -65,9 +66,22 @@ class Lead:
         return gain_percent(self.share) if self.in_percent else number_text(self.gain, self._digits)
 
     @property
+    def loss(self) -> Lead:
+        """The same seen from behind: by how much the first system trails the second, as a share of the second."""
+        trailing = copy(self)
+        trailing.gain, trailing.share = -self.gain, -self.share
+        trailing.interval = [-end for end in reversed(self.interval)]
+        trailing.share_interval = [-end for end in reversed(self.share_interval)]
+        return trailing
+
+    @property
     def signed(self) -> str:
         """Its size with its sign."""
         return str(self) if str(self).startswith("-") else f"+{self}"
+
+    def signed_in(self, *, percent: bool) -> str:
+        """Return its size with its sign, in percent or as it is."""
+        return gain_percent(self.share, "+") if percent else number_text(self.gain, self._digits, sign="+")
 
     @property
     def ends(self) -> str:
@@ -82,6 +96,11 @@ class Lead:
     def evidence(self) -> str:
         """Its interval and its p-value, which is corrected like the interval, for brackets."""
         return ", ".join(filter(None, (self.ends, self.p)))
+
+    @property
+    def inner(self) -> tuple[str, str]:
+        """What stands in brackets, and the same where there is little room."""
+        return self.evidence, self.p
 
     @property
     def p(self) -> str:
@@ -183,8 +202,8 @@ class MetricStanding(Fact):
 
     @property
     def reference(self) -> str:
-        """The system that differences are shown from: the baseline, or the best one."""
-        return self.baseline or next(iter(self.means))
+        """The system that differences are shown from: the baseline, or the best one; of two systems the other one."""
+        return self.baseline or [*self.means][1 if len(self.means) == 2 else 0]
 
     @cached_property
     def tiers(self) -> Tiers:
@@ -228,13 +247,19 @@ class MetricStanding(Fact):
     def _of_two(self) -> str:
         row = self.rows[0]
         first, second = self.means
+        other = first if self.reference == second else second
         if row["better"] is None:
-            lead = self.pair(first, second)
+            lead = self.pair(other, self.reference)
             neither = f"Neither {first} nor {second} is shown to be better"
             return fitting(
                 f"{neither}{inner}{end}."
                 for end in (self._could_show([lead]), "")
                 for inner in (f" ({lead.evidence})", f" ({lead.ends or lead.p})", "")
+            )
+        lead = self.pair(other, self.reference)
+        if row["better"] == self.reference and lead.gain < 0:
+            return fitting(
+                f"{other} is {lead.loss} worse than {self.reference} ({inner})." for inner in lead.loss.inner
             )
         lead = self.pair(row["better"], second if row["better"] == first else first)
         return fitting(f"{beats}." for beats in (lead.beats, lead.beats_briefly))
@@ -254,13 +279,14 @@ class MetricStanding(Fact):
         top, beaten, between = self.tiers.top, self.tiers.beaten, self.tiers.between
         if len(top) == 1:
             return self._one_best(top[0], [*beaten, *between])
-        pairs = [self.pair(a, b) for place, a in enumerate(top) for b in top[place + 1 :]]
-        largest = max(pairs, key=lambda lead: abs(np.nan_to_num(lead.gain)))
+        first = self.reference if self.reference in top else top[0]
+        losses = [self.pair(system, first).loss for system in top if system != first]
+        largest = max(losses, key=lambda lead: abs(np.nan_to_num(lead.gain)))
         if not beaten and not between:
             if len({f"{mean:.12g}" for mean in self.means.values()}) == 1:
                 return f"{self._all_systems} have the same average, {number_text(self.means[top[0]], self.digits)}."
             nothing = f"No difference between the {len(top)} systems is shown"
-            which = f"; the largest, {' over '.join(largest.systems)}, is {largest}"
+            which = f"; the largest, {' behind '.join(largest.systems)}, is {largest}"
             return fitting(
                 f"{nothing}{inner}{end}."
                 for end in (self._could_show([largest]), "")
@@ -269,7 +295,7 @@ class MetricStanding(Fact):
         worse = [f"; {_are(beaten, 'worse', names)}" if beaten else "" for names in (3, 0)]
         some = f"; {_are(between, 'level with some of them', 3)}" if between else ""
         hows = [f"undecided among them (up to {largest}, {largest.ends})", "undecided among them"]
-        if all(lead.row["ties"] == lead.row["n"] for lead in pairs):
+        if all(lead.row["ties"] == lead.row["n"] for lead in losses):
             hows = ["equal for every user"]
         return fitting(
             f"{names} lead, {how}{end}{some}."
@@ -281,15 +307,15 @@ class MetricStanding(Fact):
     def _one_best(self, best: str, others: list[str]) -> str:
         if any(self.pair(best, other).row["better"] != best for other in others):  # a rank test may go round in circles
             return "Each system is beaten by another for more users, so none is best."
-        lead = self.pair(best, others[0])
+        loss = self.pair(others[0], best).loss
         rest = others[1:]
-        ends = ["", ""] if not rest else [f" and {listed(rest)}", f" and the {count_text(len(rest), 'other')}"]
-        if not lead.gain > 0:  # by a rank test
-            how = f"{others[0]} for more users ({lead.p}) though not on average"
+        ends = ["", ""] if not rest else [f", {listed(rest)} too", f", the {count_text(len(rest), 'other')} too"]
+        if not loss.gain > 0:  # by a rank test
+            how = f"{others[0]} for more users ({loss.p}) though not on average"
             return f"{best} is best: it beats {listed([*rest, how])}."
         return fitting(
-            f"{best} is best: it beats {others[0]} by {lead} ({inner}){end}."
-            for inner in (lead.evidence, lead.p)
+            f"{best} is best: {others[0]} is {loss} worse ({inner}){end}."
+            for inner in loss.inner
             for end in (ends if len(rest) < _MOST_NAMES else ends[1:])
         )
 
@@ -299,11 +325,11 @@ class MetricStanding(Fact):
             kinds[kind].append(system)
         better, worse, undecided = kinds.values()
         if not better and not undecided:
-            lead = self.pair(baseline, worse[0])
+            loss = self.pair(worse[0], baseline).loss
             others = "both others" if len(worse) == 2 else f"all {len(worse)} others"
-            how = [f"by {lead} ({inner})" for inner in (lead.evidence, lead.p)]
-            how = how if lead.gain > 0 else [f"for more users ({lead.p}), though not on average"]
-            return fitting(f"{baseline} beats {others}, {worse[0]} {by}." for by in how)
+            if not loss.gain > 0:  # by a rank test
+                return f"{baseline} beats {others}, {worse[0]} for more users ({loss.p}), though not on average."
+            return fitting(f"{baseline} beats {others}; {worse[0]} is {loss} worse ({inner})." for inner in loss.inner)
         leads = [self.pair(system, baseline) for system in undecided]
         if better:
             lead = self.pair(better[0], baseline)
@@ -354,13 +380,13 @@ class OtherMetrics(Fact):
 
     def _by_tiers(self) -> str:
         standings = (self.main, *self.others)
-        best, total = self.main.reference, len(standings)
+        best, total = next(iter(self.main.means)), len(standings)
         by_all = "both metrics" if total == 2 else f"all {total} metrics"
         if all(len(standing.tiers.top) == len(standing.means) for standing in standings):
             return f"{'Neither metric' if total == 2 else f'None of {total} metrics'} shows a difference."
         alone = [standing.name for standing in standings if standing.tiers.top == (best,)]
         level = [standing.name for standing in standings if best in standing.tiers.top and len(standing.tiers.top) > 1]
-        behind = {standing.name: standing.reference for standing in standings if best not in standing.tiers.top}
+        behind = {standing.name: next(iter(standing.means)) for standing in standings if best not in standing.tiers.top}
         if len(alone) == total:
             return f"{best} is first by {by_all}."
         if len(level) == total:

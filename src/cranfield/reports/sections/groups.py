@@ -57,12 +57,13 @@ def _wins(comparison: Comparison) -> str:
     main = comparison.main
     if main is None or not main.against:
         return ""
-    nearest = next(iter(main.against))
-    row = main.pair(main.reference, nearest).row
-    wins, losses = ("wins", "losses") if row["system_a"] == main.reference else ("losses", "wins")
+    best = comparison.baseline or next(iter(main.means))
+    nearest = next(system for system in main.means if system != best)
+    row = main.pair(best, nearest).row
+    wins, losses = ("wins", "losses") if row["system_a"] == best else ("losses", "wins")
     counts = (row[wins], row["ties"], row[losses])
-    said = comparison_facts.WinsByUser(main.name, (main.reference, nearest), *counts)
-    caption = f"Share of the users for whom {main.reference} is better than, equal to and worse than each system."
+    said = comparison_facts.WinsByUser(main.name, (best, nearest), *counts)
+    caption = f"Share of the users for whom {best} is better than, equal to and worse than each system."
     return paragraphs([said]) + figure("users-wins", figures.wins(comparison, main.metric), caption)
 
 
