@@ -104,7 +104,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         SHIFT,
-        "The shift of item popularity from training to test is small (Kolmogorov's D = 0.100, p < 0.0001): the mean number of training ratings of the rated item goes from 1,234 to 1,000 (d = -0.25).",
+        "The shift of item popularity from training to test is small (Kolmogorov's D = 0.100, p < 0.0001): the mean number of ratings of the rated item in all parts goes from 1,234 to 1,000 (d = -0.25).",
     ),
     (
         replace(SHIFT, of="ratings", D=0.25, p=0.02),

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cranfield import InputError, Ratings, SettingError, check_split, splits
-from cranfield.splits.part_counts import shift
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 6), st.integers(0, 9)),
@@ -51,13 +50,6 @@ def test_overlap_leakage_and_cold_starts_are_counted_as_defined(train, test):
     if gaps:
         assert facts["gaps"]["negative"] == sum(gap < 0 for gap in gaps)
         assert facts["gaps"]["days"]["median"] == pytest.approx(np.median(gaps) / 86_400)
-
-
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=30), st.lists(st.integers(0, 5), min_size=1, max_size=30))
-def test_the_distance_of_a_shift_is_the_largest_difference_of_shares_below_a_value(before, after):
-    values = range(6)
-    theirs = max(abs(np.mean(np.less_equal(before, v)) - np.mean(np.less_equal(after, v))) for v in values)
-    assert shift(np.array(before, dtype=float), np.array(after, dtype=float))["D"] == pytest.approx(theirs)
 
 
 @pytest.mark.parametrize(

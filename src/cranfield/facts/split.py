@@ -14,8 +14,8 @@ MODERATE_SHIFT, LARGE_SHIFT = 0.1, 0.25
 
 _SHIFTS = {
     "ratings": ("ratings", "the mean rating"),
-    "popularity": ("item popularity", "the mean number of training ratings of the rated item"),
-    "activity": ("user activity", "the mean number of training ratings of the user"),
+    "popularity": ("item popularity", "the mean number of ratings of the rated item in all parts"),
+    "activity": ("user activity", "the mean number of ratings of the user in all parts"),
 }
 _QUESTIONS = {
     "past": "how systems would have done at a moment in time, knowing only the past",
@@ -219,14 +219,24 @@ class ColdStart(SplitFinding):
 
 
 class PartShift(SplitFinding):
-    """How far ratings, item popularity or user activity differ between training and test."""
+    """How far ratings, item popularity or user activity differ between training and test; every user counts once."""
 
     of: str
     train: float  # the mean
     test: float
     d: float  # the difference of the means in standard deviations of training
-    D: float  # Kolmogorov's distance, and its p-value
+    D: float  # Kolmogorov's distance, and its p-value, by flips of users
     p: float
+    same_users: bool = False  # whether most test users have training ratings
+
+    @property
+    def enough(self) -> float:
+        """The distance from which on it needs attention.
+
+        Any division by chance leaves light users without a test rating more often than heavy ones, so among the same
+        users only a large shift of activity does.
+        """
+        return LARGE_SHIFT if self.same_users and self.of == "activity" else MODERATE_SHIFT
 
     @property
     def about(self) -> str:
@@ -238,8 +248,15 @@ class PartShift(SplitFinding):
         p = "p < 0.0001" if self.p < 0.0001 else f"p = {self.p:.3g}"
         return (
             f"The {self.about} from training to test is {size} (Kolmogorov's D = {self.D:.3f}, {p}): "
-            f"{_SHIFTS[self.of][1]} goes from {self.train:,.4g} to {self.test:,.4g} (d = {self.d:+.2f})."
+            f"{_SHIFTS[self.of][1]} goes from {self.train:,.4g} to {self.test:,.4g} (d = {self.d:+.2f})"
+            f"{self._selected}."
         )
+
+    @property
+    def _selected(self) -> str:
+        """Why users with test ratings are more active, where they are the same users."""
+        selected = self.of == "activity" and self.same_users and self.test > self.train
+        return "; users with few ratings have none in the test part more often" if selected else ""
 
 
 class DaysToTest(SplitFinding):

@@ -30,6 +30,8 @@ PROMISES: tuple[Promise, ...] = ("any", "user", "global")
 """What a split promises about time: nothing; that no user's test ratings precede the user's own training ratings; or
 that no test rating precedes any training rating."""
 
+# The probability that a split by chance has one of the three shifts that need attention.
+_CHANCE = 0.05
 _PARTS = ("train", "profiles", "validation", "test")
 _GLOBAL = ("temporal", "rolling")
 # Not cold_users, whose warm users have random test ratings, nor cold_items: an item's last ratings are not a user's.
@@ -324,7 +326,9 @@ def _on_ratings(counts: Mapping[str, Any], cold_users: bool) -> Iterator[facts.S
         level = "wrong"
     yield facts.ColdStart(level, **cold, of=test["ratings"], of_users=test["users"], of_items=test["items"])
     for name, shift in counts["shift"].items():
-        yield facts.PartShift("fine" if shift["D"] < facts.MODERATE_SHIFT else "attention", name, **shift)
+        finding = facts.PartShift("fine", name, **shift)
+        by_chance = shift["p"] > _CHANCE / len(counts["shift"])
+        yield finding if by_chance or shift["D"] < finding.enough else replace(finding, level="attention")
     if gaps is not None and not counts["numbered"]:
         yield facts.DaysToTest("fine", **gaps)
     for name, part in counts["parts"].items():

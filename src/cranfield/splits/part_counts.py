@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cranfield.data import Ratings
 from cranfield.facts import split as facts
 from cranfield.splits.parts import before_own_training, cold_counts, in_both, in_time, moments
+from cranfield.splits.shifts import shifts
 
 _QUANTILES = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "max": 1.0}
 _DAY = 86_400
@@ -56,7 +57,7 @@ def part_counts(
         "leakage": _leakage(train, test, inputs),
         "validation_leakage": inner if test.times is not None else None,
         "gaps": gaps,
-        "shift": _shifts(parts["train"], parts["test"], parts.get("profiles", parts["train"])),
+        "shift": shifts(parts),
     }
 
 
@@ -116,42 +117,3 @@ def gap_days(inputs: Ratings, test: Ratings) -> NDArray[np.float64] | None:
     both = (inputs.user_counts > 0) & (test.user_counts > 0)
     days: NDArray[np.float64] = (moments(test, np.minimum)[both] - moments(inputs, np.maximum)[both]) / _DAY
     return days
-
-
-def _shifts(train: Ratings, test: Ratings, inputs: Ratings) -> dict[str, Any]:
-    """Return how far ratings, popularity of items and activity of users differ between training and test.
-
-    Popularity and activity are the numbers of training ratings of a rating's item and user; for a user who is held out
-    whole, of the input. Whether a training rating counts itself makes a difference of one, which is not a shift: of the
-    two ways to count, the one with the smaller distance is used.
-    """
-    own, others = np.repeat(train.user_counts, train.user_counts), np.repeat(inputs.user_counts, test.user_counts)
-    popular = (train.item_counts[train.items], train.item_counts[test.items])
-    counted = {"popularity": popular, "activity": (own, others)}
-    return {"ratings": shift(train.rows().values, test.rows().values)} | {
-        name: min((shift(before - itself, after) for itself in (0, 1)), key=lambda way: way["D"])
-        for name, (before, after) in counted.items()
-    }
-
-
-def shift(before: NDArray[Any], after: NDArray[Any]) -> dict[str, float]:
-    """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
-
-    d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
-    two distribution functions, from 0 (the same) to 1 (nothing in common).
-    """
-    from scipy.special import kolmogorov
-
-    before, after = np.sort(before.astype(np.float64)), np.sort(after.astype(np.float64))
-    values = np.union1d(before, after)
-    below = [np.searchsorted(sample, values, side="right") / len(sample) for sample in (before, after)]
-    distance = float(np.abs(below[0] - below[1]).max())
-    spread = float(before.std())
-    size = len(before) * len(after) / (len(before) + len(after))
-    return {
-        "train": float(before.mean()),
-        "test": float(after.mean()),
-        "d": float((after.mean() - before.mean()) / spread) if spread > 0 else 0.0,
-        "D": distance,
-        "p": float(kolmogorov(np.sqrt(size) * distance)),
-    }
