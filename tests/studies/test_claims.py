@@ -17,6 +17,7 @@ from cranfield.studies.frame.claims import Part, Saying, claim_table, interval, 
 from cranfield.studies.valcarce import claims as of_metrics
 from cranfield.studies.valcarce.claims import Standing, _half
 from cranfield.studies.valcarce.exhibits import arithmetic, geometric, skipping
+from cranfield.studies.valcarce.work import MetricResults
 
 PACKAGES = [
     f"cranfield.studies.{name}"
@@ -294,6 +295,18 @@ def test_power_is_minus_the_mean_p_value_of_each_fold(of_2020, standing):
         p = rows.filter(fold=fold)["p"]
         assert len(p) == 5 * 4 / 2
         assert standing.scores("power", ["MAP"])[fold - 1, 0] == pytest.approx(-p.mean())
+
+
+def test_power_under_geometric_means_is_that_of_their_own_p_values(of_2020):
+    results = MetricResults(None, of_2020.assessment, 0.0, _by_fold(of_2020), ())
+    geo, mean = (Standing(which(of_metrics._by_fold(results))) for which in (geometric, arithmetic))
+    for fold in (1, 2):
+        p = _by_fold(of_2020).filter(average="geometric", metric="nDCG@100", fold=fold)["p"]
+        assert geo.scores("power", ["GNDCG"])[fold - 1, 0] == pytest.approx(-p.mean())
+    assert not np.allclose(geo.scores("power", ["GNDCG"]), mean.scores("power", ["NDCG"]))
+    said = of_metrics._same_power(geo, mean)
+    difference = geo.scores("power", ["GMAP"]) - mean.scores("power", ["MAP"])
+    assert said.parts["MAP"].margins == pytest.approx(-difference[:2, 0])
 
 
 def test_drawn_systems_give_the_p_values_of_those_systems(of_2020, standing):

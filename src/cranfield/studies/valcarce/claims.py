@@ -122,7 +122,10 @@ def _mean_p(p: Floats, multiplicity: Floats) -> Floats:
 
 def _by_fold(results: MetricResults) -> Assessment:
     """Return the assessment with the p-values of each fold instead of those of users' averages over folds."""
-    return replace(results.assessment, curves=results.by_fold)
+    power = results.assessment.power
+    averages = results.by_fold["average"].unique(maintain_order=True)
+    tested = pl.concat(power.with_columns(average=pl.lit(average)) for average in averages)
+    return replace(results.assessment, curves=results.by_fold, power=tested)
 
 
 def _found(sayings: Sequence[Saying], assessment: Assessment) -> ClaimFindings:
@@ -244,12 +247,13 @@ def _of_geometric_means(assessment: Assessment, mean: Standing) -> list[Saying]:
 
 
 def _same_power(geo: Standing, mean: Standing) -> Saying:
-    """Claim that the p-values of the metrics are the same, whichever mean of users is compared."""
-    differences = geo.scores("power", geo.metrics) - mean.scores("power", mean.metrics)
-    denied = float(np.ptp(mean.scores("power", mean.metrics)[: mean.folds].mean(axis=0)))
-    parts = {
-        name: replace(mean.part(-differences[:, m]), denied=denied) for m, name in enumerate(mean.metrics)
-    }  # fmt: skip
+    """Claim that the p-values of the metrics are the same, whichever mean of users is compared.
+
+    This is said of any systems, so draws of them add nothing.
+    """
+    own, other = (standing.scores("power", standing.metrics)[: mean.folds] for standing in (mean, geo))
+    denied = float(np.ptp(own.mean(axis=0)))
+    parts = {name: Part(own[:, m] - other[:, m], denied=denied) for m, name in enumerate(mean.metrics)}
     return Saying("2020 power same", parts, f"mean p: {mean.evidence('power')}; {geo.evidence('power')}")
 
 
