@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
 
 
-_OF_METRICS = ("overall", "filled", "unjudged", "nonexistent", "recommended")
+_OF_METRICS = ("overall", "filled", "unjudged", "liked", "nonexistent", "recommended")
 """The properties of whole systems, as systems × metrics."""
 
 NOTHING_WHOLE: Mapping[str, Any] = {**dict.fromkeys((*_OF_METRICS, "item_coverage")), "counts": {}}
@@ -70,6 +70,8 @@ class Scores:
         of the longest list of any system for a test user).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    liked
+        systems × metrics: the share of the recommended items down to the cut-off that are relevant.
     nonexistent
         systems × metrics, if a catalogue was given: the share of the recommended items down to the cut-off that are not
         in it. They are not among the unjudged ones.
@@ -126,6 +128,7 @@ class Scores:
     overall: NDArray[np.float64] | None = None
     filled: NDArray[np.float64] | None = None
     unjudged: NDArray[np.float64] | None = None
+    liked: NDArray[np.float64] | None = None
     item_coverage: NDArray[np.float64] | None = None
     catalogue: str = "test and lists"
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -251,7 +251,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant", "groups", "recommended", "trained", "repetitions")
-_TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
+_TABLES = ("overall", "filled", "unjudged", "liked", "nonexistent", "item_coverage")
 _TUPLES = (
     *("systems", "metrics", "lower_is_better", "zero_if_undefined", "group_names"),
     *("notes", "warnings", "made_for", "trained_once", "outside_catalogue"),
