@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 
@@ -45,10 +46,13 @@ LINE = [
 HEAVY = ["scipy", "pandas", "numba", "sklearn", "implicit", "altair", "torch", "rich"]
 
 
+Node = ast.Import | ast.ImportFrom | ast.ClassDef | ast.Call | ast.Name | ast.arg | ast.Constant
+
+
 @cache
-def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.ClassDef | ast.Call | ast.Name | ast.arg]:
-    """Return the imports, classes, calls and names of a file; walking the whole package takes a second."""
-    kinds = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Call, ast.Name, ast.arg)
+def _nodes(path: Path) -> list[Node]:
+    """Return the imports, classes, calls, names and constants of a file; walking the whole package takes seconds."""
+    kinds = get_args(Node)
     return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
 
 
@@ -86,7 +90,7 @@ def test_a_package_is_used_only_through_its_front_door():
     inside = re.compile(rf"cranfield\.({'|'.join(LINE)})\.\w+")
     for path in SOURCE.rglob("*.py"):
         own = path.relative_to(SOURCE).parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in _nodes(path):
             if isinstance(node, ast.ImportFrom):
                 assert node.level == 0, path
             named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import cranfield as cf
-from cranfield._help_links import _PAGES, page_for
+from cranfield._errors import _PAGES, page_for
 from cranfield.cli import main
 from cranfield.data import filters
 

@@ -100,9 +100,9 @@ def _shade(depth: float) -> str:
 
 
 def data_of(rows: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Any:
-    """Return a frame, with NaN as null, or a list of rows as the data of a chart."""
+    """Return a frame, with NaN as null and seven digits, or a list of rows as the data of a chart."""
     if isinstance(rows, pl.DataFrame):
-        rows = rows.with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
+        rows = rows.with_columns(pl.selectors.float().fill_nan(None).round_sig_figs(7)).to_dicts()
     # Altair deep-copies a list at each step of making a chart, but never a tuple.
     return altair().Data(values=tuple(rows))
 
@@ -222,12 +222,21 @@ def unchecked_charts() -> Iterator[None]:
         yield
 
 
+# The page names a figure as a whole, so nobody hears the names of its marks, which are two thirds of a drawing.
+_OF_MARKS = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"')
+_DIGITS = re.compile(r"(\.\d\d)\d+(?=[^<>]*>)")
+
+
 def svg_on_page(defined: Mapping[str, Any], name: str) -> str:
-    """Return a figure as SVG or, within `drawn_beside`, a placeholder for it."""
+    """Return a figure as a small SVG or, within `drawn_beside`, a placeholder for it."""
     drawing, later = svg_later(defined, name), _LATER.get()
+
+    def small() -> str:
+        return _DIGITS.sub(r"\1", _OF_MARKS.sub("", drawing()))
+
     if later is None:
-        return drawing()
-    later.append(drawing)
+        return small()
+    later.append(small)
     return f"\0{len(later) - 1}\0"
 
 

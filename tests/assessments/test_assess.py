@@ -169,7 +169,7 @@ def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
 def test_it_prints_what_a_person_would_say(assessed):
     text = "\n".join(assessed.sentences())
     assert str(assessed).startswith(f"{assessed.sentences()[0]}\n\n")
-    assert text.startswith("No clear choice: there are fewer than eight systems (5)")
+    assert re.match(r"No clear choice: \S+ scores highest, but 5 systems are too few \(at least eight\)", text)
     assert re.search(
         r"With ratings missing at random, \S+ keeps the .* best \(mean tau 0.\d+, \d+% of the pairs flip\)", text
     )
@@ -189,7 +189,7 @@ def test_metrics_that_are_alike_are_told_to_be(world):
     runs, test = world
     same = {"one": runs[1], "two": runs[1]}
     said = assess(same, test, ["P@10", "AP@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=2).sentences()
-    assert said[0].startswith("No clear choice: P@10 and AP@10 score the same on these data (P@10: ")
+    assert said[0] == "No clear choice: P@10 and AP@10 score the same on these data."
     assert said[1].startswith("P@10 tells the systems apart no better than the others (the p-values of ")
     whole = assess(runs[1:3], test, ["P@10", "Recall@10"], threshold=4, scenarios="ratings", sizes=[0.9], samples=2)
     equally = "With ratings missing at random, all metrics keep the order equally well (mean tau 1.000)."
@@ -358,3 +358,15 @@ def test_nothing_relevant_gives_no_advice(metrics):
         cf.assess(runs, test, metrics, threshold=4, samples=2)
     with pytest.raises(cf.SettingError, match="samples=1000000000000 is too large"):
         cf.assess(runs, test, metrics, samples=10**12)
+
+
+def test_the_advice_is_on_metrics_that_have_winners(world):
+    runs, test = world
+    # The number of items shown keeps the order of systems better than any accuracy, and does not say who is better.
+    few = {"threshold": 4, "scenarios": "ratings", "sizes": [0.5], "samples": 2}
+    advised = assess(runs, test, ["Gini@10", "P@10", "ItemCoverage@10", "AP@10"], **few)
+    assert sorted(advised.advice().frame()["metric"]) == ["AP@10", "P@10"]
+    assert set(advised.frame("robustness")["metric"]) == {"Gini@10", "P@10", "ItemCoverage@10", "AP@10"}
+    assert advised.frame("aggregation").height == 4
+    only = assess(runs, test, ["Gini@10", "ItemCoverage@10"], **few)
+    assert only.advice().frame().height == 2

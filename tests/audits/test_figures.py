@@ -23,7 +23,7 @@ def test_the_curve_is_sorted_and_marks_the_starting_point(audit):
     assert effects["d_z"].is_sorted()
     assert effects["start"].sum() == 1
     assert matrix.height == effects.height * len(audit.grid.varied)
-    assert "split: random(train=0.2)" in matrix["option"].to_list()
+    assert "split: random 20 % of ratings" in matrix["option"].to_list()
 
 
 def test_the_curve_is_above_zero_where_the_first_system_leads(audit):

@@ -21,7 +21,7 @@ def view(audit):
 def test_shares_are_those_of_the_systems_in_the_order_of_the_header(audit, view):
     table = tables.shares(audit, view)
     assert table.header[2:4] == ["mf leads", "knn leads"]
-    assert [row[0] for row in table.rows] == ["all universes", *(f"split random(train=0.{k})" for k in (2, 5, 8))]
+    assert [row[0] for row in table.rows] == ["all set-ups", *(f"split random(train=0.{k})" for k in (2, 5, 8))]
     frame = audit.shares().filter(pl.col("question").is_null(), system_a="knn", system_b="mf", over="cells")
     shares = dict(zip(frame["what"], frame["share"]))
     assert table.rows[0][2].startswith(f"{100 * shares['trails']:.0f} % [")
@@ -54,7 +54,7 @@ def test_influence_has_the_most_important_decision_first_and_chance_last(view):
 
 def test_changes_that_turn_the_winner_come_first(view):
     row = tables.flips(view).rows[0]
-    assert row[:4] == ["split", "a random 20 % of ratings as test", "a random 80 % of ratings as test", "knn"]
+    assert row[:4] == ["split", "random 20 % of ratings", "random 80 % of ratings", "knn"]
 
 
 def test_the_rule_says_where_each_system_leads(view):

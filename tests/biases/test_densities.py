@@ -7,6 +7,7 @@ import pytest
 
 import cranfield as cf
 from cranfield.biases import density, expected_precision, one_relevant_bounds
+from cranfield.biases.densities import odds_of_margins
 from cranfield.facts import bias as bias_facts
 
 DESIGNS = [
@@ -115,6 +116,44 @@ def test_where_training_items_leave_the_targets_the_reason_for_a_difference_is_g
     measured = cf.measure(run, split.test, "P@5", threshold=4).average().item()
     assert measured > expected.low == expected.high
     assert any(isinstance(reason, bias_facts.SizesDiffer) for reason in expected.departures)
+
+
+def _world(seed, users=300, items=120, activity=1.0):
+    """Ratings in which users differ by their activity and items by their popularity, and nothing else."""
+    rng = np.random.default_rng(seed)
+    odds = rng.gamma(1 / activity, activity, users)[:, None] * 4 / np.arange(1, items + 1) ** 0.8
+    rows, columns = np.nonzero(rng.random((users, items)) < odds / (1 + odds))
+    return cf.Ratings.of(rows.tolist(), columns.tolist(), rng.integers(1, 6, len(rows)).astype(float).tolist())
+
+
+def _popularity_on(ratings, seed):
+    split = cf.splits.random(ratings, train=0.8, seed=seed)
+    (run,) = cf.recommend(split, "popularity", length=5)
+    targets = density(split, threshold=4)
+    plain, given = (expected_precision(run, split, targets, n=5, unseen=unseen).low for unseen in (False, True))
+    return plain, given, cf.measure(run, split.test, "P@5", threshold=4).average().item()
+
+
+@pytest.mark.parametrize("activity", [0.01, 1.0])
+def test_given_that_items_are_not_in_training_equation_3_is_met_on_worlds(activity):
+    found = np.array([_popularity_on(_world(seed, activity=activity), seed) for seed in range(12)])
+    away = found[:, 2] - found[:, 1]
+    assert abs(away.mean()) < 3 * away.std(ddof=1) / np.sqrt(len(away))
+    assert (found[:, 2] - found[:, 0]).mean() > 0.2 * found[:, 2].mean()  # the printed form is far too low
+
+
+def test_odds_give_every_user_and_item_its_number_of_ratings():
+    ratings = _world(3, users=40, items=30)
+    of_user, of_item = odds_of_margins(ratings.user_counts, ratings.item_counts)
+    odds = of_user[ratings.user_counts][:, None] * of_item[ratings.item_counts]
+    np.testing.assert_allclose((odds / (1 + odds)).sum(axis=1), ratings.user_counts, atol=1e-3)
+    np.testing.assert_allclose((odds / (1 + odds)).sum(axis=0), ratings.item_counts, atol=1e-3)
+
+
+def test_given_that_items_are_not_in_training_is_for_lists_of_all_relevant_items(split):
+    (run,) = cf.recommend(split, "popularity", length="all")
+    with pytest.raises(cf.SettingError, match="unseen=True is for lists of all relevant items"):
+        expected_precision(run, split, density(split, threshold=4, relevant="one", nonrelevant=5), unseen=True)
 
 
 def test_equation_3_equals_its_definition(split):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield.biases.protocols import CodedLists, among_targets, each_relevant_alone, uniform_thinning
+from cranfield.biases.given_lists import CodedLists, among_targets, each_relevant_alone, over_draws, uniform_thinning
+from cranfield.biases.protocols import levelled, protocols_of_data
+from cranfield.facts import bias as bias_facts
 from cranfield.metrics import Metric
 from cranfield.splits import popularity_groups
 
@@ -52,6 +54,94 @@ def short():
     split = cf.splits.predefined(train, test)
     run = cf.read_run({"ann": list("ca"), "bob": list("fdb")}, name="short")
     return split, run
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_over_draws_a_rank_is_one_plus_the_drawn_items_above(short, number):
+    split, run = short
+    tested = np.zeros(split.test.n_items, dtype=np.int64)
+    every = np.ones(len(split.test), dtype=bool)
+    tied = each_relevant_alone(CodedLists.of(cf.judge(run, split.test, threshold=4), split), tested, every)
+    metrics = [Metric.of(metric) for metric in ("P@2", "nDCG@3", "RR", "HitRate@1")]
+    found = np.mean([[metric(over_draws(tied, number, seed)) for metric in metrics] for seed in range(400)], axis=0)
+    expected = []
+    for user, item, value, *_ in split.test.frame().iter_rows():
+        if value < 4:
+            continue
+        if user == "cid":  # has no list
+            expected.append(np.zeros(len(metrics)))
+            continue
+        others = set("abcdef") - {other for other, rating in _of(split, user).items() if rating >= 4}
+        shown, rankings = {"ann": "ca", "bob": "fdb"}[user], []
+        for whole in _completions(shown, others | {item}):
+            for drawn in itertools.combinations(sorted(others), min(number, len(others))):
+                rankings.append([one for one in whole if one in (*drawn, item)])
+        expected.append(_means(rankings, {item: value}, metrics))
+    np.testing.assert_allclose(found, np.array(expected).T, atol=0.05)
+
+
+def test_over_draws_what_is_listed_has_an_exact_expectation(split):
+    (whole,) = cf.recommend(split, "knn(k=5)", length="all", fill="random")
+    every, group = np.ones(len(split.test), dtype=bool), np.zeros(split.test.n_items, dtype=np.int64)
+    tied = each_relevant_alone(CodedLists.of(cf.judge(whole, split.test, threshold=4), split), group, every)
+    exact = Metric.of("P@3")(over_draws(tied, 8, seed=0))
+    assert exact.tolist() == Metric.of("P@3")(over_draws(tied, 8, seed=1)).tolist()
+    given = {"train": split.train, "nonrelevant": 8, "relevant": "one", "threshold": 4}
+    np.testing.assert_allclose(exact, cf.expected_over_draws(whole, split.test, "P@3", **given).values[0, 0])
+
+
+def test_levelled_lists_are_as_precise_at_random_as_stated():
+    relevant = np.random.default_rng(0).integers(0, 12, 50)
+    for rho in (0.03, 0.1, 0.4):
+        away = [abs((relevant / (relevant + n)).mean() - rho) for n in range(1, 400)]
+        assert levelled(relevant, rho, 400) == 1 + int(np.argmin(away))
+    assert levelled(relevant, 0.0001, 400) == 400
+
+
+@pytest.fixture(scope="module")
+def world():
+    return cf.simulate.world(80, 60, 1_800, seed=2).ratings
+
+
+def test_trained_systems_have_the_values_that_lists_with_drawn_items_have_on_average(world):
+    metric = Metric.of("nDCG@5")
+    made = protocols_of_data(world, ["popularity", "ease"], metric, 4.0, 3, 9, "list", 1, 5, 1)
+    means = {name: scores.average(averaging)[:, 0] for name, scores, averaging in made.every}
+    split = cf.splits.random(world, train=0.8, seed=5)
+    (among,) = [note.nonrelevant for note in made.notes if isinstance(note, bias_facts.Levelled)]
+    designs = {
+        "1R": {"relevant": "one", "candidates": "test", "nonrelevant": 9},
+        "AR-NN": {"candidates": "test", "nonrelevant": among},
+    }
+    for name, design in designs.items():
+        drawn = np.array(
+            [
+                cf.measure(
+                    cf.recommend(split, ["popularity", "ease"], length="all", threshold=4, seed=seed, **design),
+                    split.test, "nDCG@5", threshold=4,
+                ).average(by="list" if name == "1R" else "user")[:, 0]
+                for seed in range(30)
+            ]
+        )  # fmt: skip
+        error = drawn.std(axis=0, ddof=1) / np.sqrt(len(drawn))
+        assert (np.abs(drawn.mean(axis=0) - means[name]) < 4 * error).all()
+
+
+def test_the_control_of_uar_is_as_precise_at_random(world):
+    made = protocols_of_data(world, ["random(seed=1)"], Metric.of("P@5"), 4.0, 3, 9, "list", 20, 0, 1)
+    means = {name: scores.frame(averaging).row(0, named=True) for name, scores, averaging in made.every}
+    error = np.hypot(*((means[name]["upper"] - means[name]["lower"]) / 3.92 for name in ("AR-NN", "UAR")))
+    assert abs(means["AR-NN"]["mean"] - means["UAR"]["mean"]) < 3 * error
+
+
+def test_splits_are_repetitions_and_one_relevant_designs_are_averaged_over_lists(world):
+    made = protocols_of_data(world, ["popularity", "ease"], Metric.of("P@5"), 4.0, 3, 9, "list", 3, 0, 1)
+    for name, scores, averaging in made.every:
+        assert set(scores.repetitions.tolist()) == {0, 1, 2}
+        if name in ("1R", "U1R"):
+            np.testing.assert_allclose(scores.average(averaging), scores.average(by="list"))
+        if name == "P1R":
+            np.testing.assert_allclose(scores.average(averaging), scores.average(by="list", groups="equal"))
 
 
 def _completions(shown, candidates):

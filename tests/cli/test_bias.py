@@ -46,7 +46,7 @@ def test_given_lists_are_measured_as_in_python(folder, cranfield):
     train, test = cf.read(folder / "train.csv"), cf.read_test(folder / "test.csv")
     found = cf.bias(runs=cf.read_runs(files), test=test, train=train, groups=3)
     assert json.loads(out)["orders"] == found.orders.to_dicts()
-    assert [row["system"] for row in json.loads(out)["predicted"]] == ["a random ranking", "popularity"]
+    assert [row["system"] for row in json.loads(out)["predicted"]] == ["a random ranking", "popularity", "popularity"]
 
 
 def test_propensities_come_from_a_column(folder, cranfield):

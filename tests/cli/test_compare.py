@@ -364,3 +364,22 @@ def test_the_checksum_of_a_folder_follows_from_all_its_files(files, cranfield):
         checksums.append(told["inputs"][1]["sha256"])
         pl.read_csv(files / "guess.csv").reverse().write_parquet(files / "runs" / "system=guess" / "lists.parquet")
     assert len(set(checksums)) == 2
+
+
+def test_the_validation_part_is_what_users_had_before(cranfield, tmp_path):
+    draw = np.random.default_rng(1)
+    frame = {"user": draw.integers(0, 40, 2000), "item": draw.integers(0, 25, 2000), "time": np.arange(2000)}
+    pl.DataFrame(frame).write_csv(tmp_path / "log.csv")
+    answers = []
+    for more in ([], ["--validation", 0.2]):
+        home = tmp_path / f"parts{len(more)}"
+        cranfield("split", tmp_path / "log.csv", "--method", "temporal(train=0.8)", *more, "--out", home)
+        given = ["--train", home / "train.parquet"]
+        given += ["--validation", home / "validation.parquet"] if more else []
+        assert cranfield("recommend", *given, "-s", "knn", "-s", "popularity", "--out", home / "lists").code == 0
+        lists = [home / "lists" / f"{name}.parquet" for name in ("knn", "popularity")]
+        options = ["--repeats", "exclude", "-m", "nDCG@5", "--format", "json"]
+        answers.append(json.loads(cranfield("compare", *lists, "--test", home / "test.parquet", *given, *options).out))
+    assert answers[0]["averages"] == answers[1]["averages"]
+    alone = cranfield("compare", *lists, "--test", home / "test.parquet", "--validation", home / "validation.parquet")
+    assert (alone.code, "--validation goes with --train" in alone.err) == (2, True)

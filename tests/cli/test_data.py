@@ -362,3 +362,18 @@ def test_every_setting_of_the_functions_has_an_option_and_every_default_is_told(
             default = parameter.default
             if isinstance(default, int | float) and not isinstance(default, bool) and name != "seed":
                 assert f"[default: {default:g}" in options[name].help
+
+
+@pytest.mark.parametrize("baskets", [False, True])
+def test_filtered_events_are_read_as_events_again(cranfield, tmp_path, baskets):
+    frame = pl.DataFrame(
+        {"user": [1, 1, 1, 2, 2], "item": [7, 7, 8, 7, 8], "time": [5, 3, 4, 9, 9], "day": [2, 1, 2, 1, 1]}
+    )
+    frame.write_csv(tmp_path / "log.csv")
+    how = ["--basket", "day"] if baskets else []
+    how += ["--filter", "min_ratings(user=2)", "--out", tmp_path / "kept.csv"]
+    done = cranfield("data", "filter", tmp_path / "log.csv", *how)
+    assert done.code == 0
+    kept = read(tmp_path / "kept.csv")
+    assert kept.fingerprint == read(tmp_path / "log.csv", basket="day" if baskets else None).fingerprint
+    assert kept.events.merging == ("sum", "max")

@@ -300,3 +300,34 @@ def test_the_validation_part_of_a_split_leaves_the_lists_or_is_named(cranfield, 
         assert not own & set(run.frame().select("user", "item").rows())
         (here,) = cf.recommend(split, "popularity")
         assert set(run.frame().select("user", "item").rows()) >= set(here.frame().select("user", "item").rows()) or more
+
+
+SPELLED = ["tifu-knn(k=5)", "topfreq(ties=recent)", "sknn(k=9)", "vsknn(k=9)", "itemknn-decay(step=0.5)"]
+
+
+def _baskets(folder):
+    draw = np.random.default_rng(5)
+    days = draw.integers(0, 400, 1500)
+    frame = {"user": draw.integers(0, 30, 1500), "item": draw.integers(0, 40, 1500), "time": days * 86_400}
+    pl.DataFrame({**frame, "basket": days // 5}).write_csv(folder / "log.csv")
+    return cf.splits.temporal(read(folder / "log.csv", basket="basket"), train=0.8, validation=0.2)
+
+
+@pytest.mark.parametrize("with_test", [False, True])
+def test_baskets_of_training_and_validation_files_stay_apart(cranfield, tmp_path, with_test):
+    split = _baskets(tmp_path)
+    cf.splits.write(split, tmp_path / "parts")
+    parts = {name: tmp_path / "parts" / f"{name}.parquet" for name in ("train", "validation", "test")}
+    given = [text for name, path in parts.items() if with_test or name != "test" for text in (f"--{name}", path)]
+    systems = [text for system in SPELLED for text in ("-s", system)]
+    made = cranfield("recommend", *given, *systems, "--repeats", "allow", "--out", tmp_path / "lists")
+    assert (made.code, made.err) == (0, "")
+    for run in cf.recommend(split, SPELLED, repeats="allow"):
+        lists = cf.read_run(tmp_path / "lists" / f"{file_name(SPELLED)[run.name]}.parquet").frame()
+        assert lists.select("user", "item").rows() == run.frame().select("user", "item").rows(), run.name
+
+
+def test_baskets_that_were_numbered_apart_are_different_ones():
+    parts = [{"user": [1, 1], "item": [7, 8], "time": times, "basket": [1, 2]} for times in ([1, 2], [3, 4])]
+    whole = cf.data.together(cf.data.over_one_vocabulary([read(part, basket="basket") for part in parts]))
+    assert whole.events.baskets.tolist() == [0, 2, 1, 3]

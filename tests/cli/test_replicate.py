@@ -21,7 +21,7 @@ def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
     asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.csv", "--out", out, *_FEW]
     found = cranfield("replicate", *asked)
     assert found.code == 0
-    assert "16 claims of valcarce2018 on ratings" in found.out
+    assert "14 claims of valcarce2018 on ratings (1 split)" in found.out
     assert f"The report: {out / 'report.html'}" in found.out
     assert (out / "claims.json").exists()
     assert (out / "tables" / "table-3.tex").exists()
@@ -84,3 +84,27 @@ def test_the_target_sets_of_bellogin2017_must_fit_into_a_percentile(tmp_path, cr
     other = cranfield("replicate", "valcarce2018", *asked[2:], "--targets", 12)
     assert other.code == 2
     assert "valcarce2018 takes no targets" in other.err
+
+
+@pytest.mark.parametrize(
+    ("study", "offered", "refused"),
+    [
+        ("bellogin2017", ("--targets", "--system", "--threshold"), ("--samples", "--negatives", "--split", "--jobs")),
+        ("rendle2020", ("--negatives", "--epochs"), ("--threshold", "--folds", "--known")),
+        ("canamares-castells2018", ("--known", "--seeds"), ("--curve-seeds", "--targets")),
+    ],
+)
+def test_the_help_of_a_study_offers_the_options_that_it_takes(cranfield, study, offered, refused):
+    def options(*asked):
+        lines = cranfield("replicate", *asked, "--help").out.splitlines()
+        return {word.strip(",") for line in lines if line.strip().startswith("-") for word in line.split()[:2]}
+
+    assert {*offered, "--data", "--repetitions"} <= options(study)
+    assert not options(study) & set(refused)
+    assert {*offered, *refused} <= options()
+
+
+def test_every_claim_is_printed_once(tmp_path, cranfield):
+    write(simulate.world(users=60, items=40, ratings=1_200, seed=1).ratings, tmp_path / "ratings.csv")
+    asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--out", tmp_path / "out", *_FEW]
+    assert cranfield("replicate", *asked).out.count("MRR orders the systems differently from the others") == 1

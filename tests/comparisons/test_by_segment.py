@@ -271,7 +271,7 @@ def _changing(rng, users=60, times=3):
 
 
 def test_groups_that_users_change_between_repetitions_are_tested_too():
-    rng, worlds = np.random.default_rng(7), 60
+    rng, worlds = np.random.default_rng(7), 30
     p = np.array([interactions(_changing(rng), Averaging(), alpha=0.05)["p"][0] for _ in range(worlds)])
     assert not np.isnan(p).any()
     assert (p < 0.05).mean() <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / worlds)

@@ -214,6 +214,67 @@ def test_intervals_of_geometric_differences_are_near_the_bootstraps():
     assert [row["lower"], row["upper"]] == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.008)
 
 
+@pytest.mark.parametrize("significance", ["student", "permutation", "bootstrap", "tukey", "wilcoxon"])
+@pytest.mark.parametrize("correction", ["max_t", "none", "holm"])
+def test_geometric_means_are_compared_as_the_means_of_logarithms_are(significance, correction):
+    if (significance, correction) in {("tukey", "max_t"), ("tukey", "holm"), ("wilcoxon", "max_t")}:
+        pytest.skip("this correction is not for this test")
+    rng = np.random.default_rng(5)
+    logs = {f"s{k}": 0.1 * k + rng.normal(size=60) for k in range(4)}
+    options = {"significance": significance, "correction": correction}
+    plain = compare(logs, **options).frame()
+    result = compare({name: np.exp(row) for name, row in logs.items()}, average="geometric", **options)
+    shown, b = result.frame(), result.frame()["mean_b"]
+    for name in ("p", "p_corrected", "effect", "effect_lower", "degrees", "wins", "n"):
+        assert shown[name].to_list() == pytest.approx(plain[name].to_list(), rel=1e-6), name
+    for name in ("difference", "lower", "upper", "standard_error"):
+        assert shown[name].to_list() == pytest.approx((b * (plain[name].exp() - 1)).to_list(), rel=1e-6), name
+    for name in ("lower", "upper"):
+        assert shown[f"relative_{name}"].to_list() == pytest.approx((plain[name].exp() - 1).to_list(), rel=1e-6)
+    assert shown["better"].to_list() == plain["better"].to_list()
+
+
+def test_power_equivalence_and_gates_of_geometric_means_are_those_of_logarithms():
+    rng = np.random.default_rng(6)
+    logs = {"a": 3.04 + 0.1 * rng.normal(size=200), "b": 3 + 0.1 * rng.normal(size=200)}
+    plain, result = compare(logs), compare({name: np.exp(row) for name, row in logs.items()}, average="geometric")
+    b = result.frame()["mean_b"].item()
+    size = b * np.expm1(0.02)
+    powers = [plain.power(0.02), result.power(size)]
+    assert powers[1]["power"].item() == pytest.approx(powers[0]["power"].item())
+    assert powers[1]["users_needed"].item() == powers[0]["users_needed"].item()
+    smallest = [frame["smallest_difference"].item() for frame in powers]
+    assert smallest[1] == pytest.approx(b * np.expm1(smallest[0]))
+    same = [plain.equivalence(np.log1p(0.05)), result.equivalence(0.05, relative=True)]
+    assert same[1]["upper"].item() == pytest.approx(b * np.expm1(same[0]["upper"].item()))
+    above, below = plain.equivalence(np.log1p(0.06)), plain.equivalence(-np.log1p(-0.06))
+    expected = max(above["p_equivalent"].item(), below["p_no_worse"].item())
+    assert result.equivalence(0.06 * b)["p_equivalent"].item() == pytest.approx(expected)
+    gates = [
+        plain.no_worse("a", than="b", by=-np.log(0.98)).frame().row(0, named=True),
+        result.no_worse("a", than="b", by="2%").frame().row(0, named=True),
+    ]
+    assert gates[1]["p"] == pytest.approx(gates[0]["p"])
+    assert gates[1]["limit"] == pytest.approx(np.expm1(gates[0]["limit"]), abs=1e-5)
+    assert gates[1]["users_if_equal"] == gates[0]["users_if_equal"]
+    better = [one.better("a", than="b").frame().row(0, named=True) for one in (plain, result)]
+    assert better[1]["limit"] == pytest.approx(np.expm1(better[0]["limit"]), abs=1e-5)
+    assert better[1]["users_needed"] == better[0]["users_needed"]
+
+
+def test_with_many_zeros_p_values_and_intervals_of_geometric_means_agree():
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        values = {f"s{k}": np.where(rng.random(60) < 0.5 - 0.1 * k, 0.0, rng.beta(2, 3, 60)) for k in range(4)}
+        for form in ("geometric", "geometric(form=adjusted, epsilon=0.01)"):
+            result = compare(values, average=form)
+            rows = result.frame()
+            differs = (rows["lower"] > 0) | (rows["upper"] < 0)
+            assert rows["significant"].to_list() == differs.to_list()
+            assert differs.to_list() == ((rows["relative_lower"] > 0) | (rows["relative_upper"] < 0)).to_list()
+            assert not result.doubts
+
+
 def test_subsets_say_how_often_fewer_users_would_have_sufficed():
     values = _world(3, 2)
     result = compare(scores_of(values), significance="t", subsets=40, subset_size=0.5)

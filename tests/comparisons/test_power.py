@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from cranfield._errors import SettingError
+from cranfield._roots import enclosed
 from cranfield.comparisons import compare
 from cranfield.comparisons.effects import (
     chance_above,
-    enclosed,
     noncentralities,
     power,
     power_of_shift,
@@ -174,3 +175,24 @@ def test_the_power_of_a_shift_is_alpha_without_one():
 def test_a_root_is_enclosed():
     ends = enclosed(lambda x: 2 - x**2, np.array([0.0]), np.array([4.0]), np.array([2.0]), np.array([-14.0]), 1e-6)
     assert [float(end[0].round(5)) for end in ends] == [1.41421, 1.41421]
+
+
+@pytest.mark.parametrize("correction", ["max_t", "holm", "bonferroni", "none"])
+def test_the_smallest_difference_is_for_the_corrected_test_of_a_single_pair(correction):
+    rng = np.random.default_rng(4)
+    result = compare({f"s{k}": rng.normal(size=120) for k in range(4)}, significance="student", correction=correction)
+    row, power = (frame.row(0, named=True) for frame in (result.frame(), result.power()))
+    level = {"none": 0.05, "max_t": row["level"]}.get(correction, 0.05 / 6)
+    assert row["level"] == level
+    assert 0.05 / 6 <= level <= 0.05
+    assert power["smallest_difference"] == pytest.approx(smallest_shift(119, level)[0] * row["standard_error"])
+    if correction in ("max_t", "none"):  # the interval of the pair has the same level
+        assert row["upper"] - row["difference"] == pytest.approx(stdtrit(119, 1 - level / 2) * row["standard_error"])
+
+
+def test_tukeys_test_has_the_level_of_its_intervals():
+    rng = np.random.default_rng(5)
+    result = compare({f"s{k}": rng.normal(size=80) for k in range(4)}, significance="tukey")
+    for row in result.frame().iter_rows(named=True):
+        reach = stdtrit(79, 1 - row["level"] / 2) * row["standard_error"]
+        assert row["upper"] - row["difference"] == pytest.approx(reach)

@@ -113,8 +113,8 @@ def test_influences_of_systems_are_those_of_pairs(average):
     object.__setattr__(scores, "judged", np.arange(1, 51))
     (sample,), _ = make_samples(scores, Averaging(by="user", average=average))
     rows, pairs = sample.system_influences(), slice(0, sample.n_pairs)
-    a, b = sample.averages(pairs)
-    assert rows[sample.first] - rows[sample.second] == pytest.approx(sample.influences(pairs) - (a - b)[:, None])
+    middle = sample.tested_difference(*sample.averages(pairs))
+    assert rows[sample.first] - rows[sample.second] == pytest.approx(sample.influences(pairs) - middle[:, None])
 
 
 @pytest.mark.parametrize("significance", ["student", "permutation"])

@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from cranfield import InputError
-from cranfield.datasets.unpack import is_archive, unpack
+from cranfield.datasets.download import is_archive, unpack
 
 
 def _tar(path, members, mode="w:gz"):

@@ -81,11 +81,11 @@ SAID: list[tuple[Fact, str]] = [
         audit.FirstPlaces(
             ({"system": "knn", "share": 0.33}, {"system": "mf", "share": 0.67}, {"system": "pop", "share": 0.0})
         ),
-        "Of 3 systems, mf is first in 67 % of the set-ups, knn is first in 33 % of the set-ups.",
+        "Of 3 systems, mf is first in 67 % of the set-ups and knn in 33 %.",
     ),
     (
         audit.FirstPlaces(tuple({"system": name, "share": 0.4 - k / 20} for k, name in enumerate("abcde"))),
-        "Of 5 systems, a is first in 40 % of the set-ups, b is first in 35 % of the set-ups, c is first in 30 % of the set-ups, d is first in 25 % of the set-ups, and 1 more in fewer set-ups; if several tie, each of them is first.",
+        "Of 5 systems, a is first in 40 % of the set-ups, b in 35 %, c in 30 % and d in 25 %; if several tie, each of them is first.",
     ),
     (
         audit.LeadAtStart("a", "b", False, -0.01234, -0.2, 0.00001, True),
@@ -93,7 +93,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         audit.LeadAtStart("a", "b", False, 0.01234, 0.2, 0.2, False),
-        "Under the starting point a leads, though not significantly, b (difference 0.0123, d_z 0.200, p = 0.2 by a single t-test over users).",
+        "Under the starting point a leads b, though not significantly (difference 0.0123, d_z 0.200, p = 0.2 by a single t-test over users).",
     ),
     (audit.LeadAtStart("a", "b", True, 0.0, 0.0, 1.0, False), "Under the starting point a and b are equal."),
     (
@@ -138,13 +138,13 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         audit.LargestInfluences((INFLUENCE, {**INFLUENCE, "decision": "split", "shapley": 0.7})),
-        "Largest shares of the variance of the effect size over the set-ups: split (70 % [50 %, 70 %]) and cutoff (60 % [50 %, 70 %]).",
+        "split explains 70 % of the variance of the effect size and cutoff 60 %.",
     ),
     (
         audit.LargestInfluences(
             ({**INFLUENCE, "method": "least squares"}, {**INFLUENCE, "kind": "chance", "shapley": 0.1})
         ),
-        "Largest shares of the variance of the effect size over the set-ups: cutoff (60 % [50 %, 70 %]); chance has 10 %; 5 % is not explained.",
+        "cutoff explains 60 % of the variance of the effect size; chance has 10 %; 5 % is not explained.",
     ),
     (
         RULE,
@@ -197,11 +197,11 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         audit.AdviceByDesign(ADVISED),
-        "The advice on metrics is the same under the 2 set-ups that differ in the split or the target design: P@5 scores highest in all of them; tau with the order of metrics under the starting point: 0.50. The choice is clear in 2 of them.",
+        "The advice on metrics is the same: P@5 scores highest in 2 of 2 set-ups; the choice is clear in 2.",
     ),
     (
         audit.AdviceByDesign((*ADVISED, OTHERWISE, {**BEST, "setup": "item", "rank": None})),
-        "The advice on metrics is not the same under the 3 set-ups that differ in the split or the target design; highest score: P@5 in 2 (random and others) and AP@5, median in 1 (user); tau with the order of metrics under the starting point: 0.50 to 0.75; 1 could not be assessed. The choice is clear in 2 of them.",
+        "The advice on metrics depends on the set-up: P@5 scores highest in 2 of 3 set-ups and AP@5, median in 1; the choice is clear in 2; 1 could not be assessed.",
     ),
     (
         audit.DeclaredInvalid(2, (("cutoff", "50", "lists are short"),)),

@@ -10,10 +10,11 @@ import pytest
 
 from cranfield.facts import Fact, bias
 
-WINNER = bias.WinnerWithoutPopularity(("a",), ("P1R", "U1R"), {}, {}, {})
+WINNER = bias.WinnerWithoutPopularity(("a",), ("1R", "P1R"), {}, {}, {})
 ROW = {"system": "ease", "mean": 0.31, "reached": 0.456, "recommended": 3.14, "head": 0.625}
 REACHED = bias.ReachedByPopularity("P@10", ROW, 25.04)
-CHANGED = bias.ChangedConclusions(1, 6, 5)
+CHANGED = bias.ChangedConclusions(1, 2, 0, 6)
+LOST = bias.ChangedConclusion("ease", "knn", "1R", ("P1R", "U1R"), "is lost")
 
 SAID: list[tuple[Fact, str]] = [
     (
@@ -41,20 +42,29 @@ SAID: list[tuple[Fact, str]] = [
         bias.PopularityRemark("relevant ratings alone"),
         "no test rating is below the threshold: SNIPS of precision and doubly robust estimates are left out",
     ),
-    (WINNER, "a stays first without popularity's advantage (under AR, P1R and U1R)."),
-    (replace(WINNER, first=("a", "b")), "a and b are level under AR, so there is no winner to look at."),
+    (WINNER, "a stays first without popularity's advantage."),
+    (replace(WINNER, first=("a", "b")), "a and b are level as measured, so there is no winner to look at."),
     (
-        replace(WINNER, better={"b": ("P1R", "U1R")}),
-        "The winner depends on the protocol: a under AR, b (P1R, U1R) without popularity.",
+        replace(WINNER, popularity={"b": ("P1R", "U1R")}),
+        "The winner depends on popularity: a as measured, b without its advantage.",
     ),
     (
-        replace(WINNER, better={"b": ("P1R",), "c": ("U1R",)}),
-        "The winner depends on the protocol: a under AR, b (P1R) and c (U1R) without popularity.",
+        replace(WINNER, design={"b": ("1R",)}, popularity={"c": ("U1R",)}),
+        "The winner depends on the design and on popularity: a as measured, b by the design, c without popularity's advantage.",
     ),
     (
-        replace(WINNER, leading={"b": ("P1R",)}, level={"c": ("U1R",)}),
-        "a is first under AR; without popularity's advantage it is open: b (P1R) and c (U1R).",
+        replace(WINNER, design={"b": ("1R",)}),
+        "The winner depends on the design, not on popularity: a as measured, b where popularity keeps its advantage.",
     ),
+    (
+        replace(WINNER, design={"b": ("1R",)}, opened={"c": ("U1R",)}),
+        "The winner depends on the design: a as measured, b where popularity keeps its advantage; elsewhere it is open: c.",
+    ),
+    (
+        replace(WINNER, opened={"b": ("P1R",), "c": ("U1R",)}),
+        "a is first as measured; elsewhere it is open: b and c.",
+    ),
+    (bias.TimesRandom("P@10", 1.5, 1234.5), "Systems reach 1.5 to 1,234.5 times the P@10 of a random ranking."),
     (
         REACHED,
         "ease has the best P@10 of the systems other than popularity, 0.3100, 25.0 times the score of a random ranking. Ranking by popularity alone reaches 45.6 % of it.",
@@ -73,33 +83,40 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         bias.OrderUnder("P1R", 0.333, 1, 3),
-        "Under P1R (each relevant item among items of its popularity percentile) the order agrees with that of AR by tau 0.33: popularity goes from place 1 to 3.",
+        "Under P1R (each relevant item among items of its popularity percentile) the order agrees with that of 1R by tau 0.33: popularity goes from place 1 to 3.",
     ),
     (
         bias.OrderUnder("U1R", float("nan"), 2, 2),
-        "Under U1R (each relevant item alone, the same number of test ratings per item) all systems are level: popularity stays at place 2.",
+        "Under U1R (as 1R, with the same number of test ratings per item) all systems are level: popularity stays at place 2.",
     ),
     (
         CHANGED,
-        "1 of 6 pairs of systems has another conclusion under a neutral protocol; 5 differ significantly under AR.",
+        "1 of 6 pairs of systems has another conclusion without popularity's advantage, and 2 because of the design alone.",
     ),
     (
-        replace(CHANGED, changed=2),
-        "2 of 6 pairs of systems have another conclusion under a neutral protocol; 5 differ significantly under AR.",
+        replace(CHANGED, popularity=0, design=0, unclear=3),
+        "None of 6 pairs of systems have another conclusion without popularity's advantage, and none because of the design alone. In 3, only the significance changes, which proves nothing.",
     ),
-    (replace(CHANGED, changed=0), "All 5 significant differences under AR hold under every neutral protocol."),
+    (LOST, "ease is better than knn under 1R; under P1R and U1R that is not significant."),
     (
-        replace(CHANGED, changed=0, significant=1),
-        "The only significant difference under AR holds under every neutral protocol.",
-    ),
-    (replace(CHANGED, significant=0), "No pair of systems differs significantly under AR."),
-    (
-        bias.ChangedConclusion("ease", "knn", ("P1R", "UAR"), is_reversed=False),
-        "ease is better than knn under AR; under P1R and UAR that is not significant.",
+        replace(LOST, control="AR", protocols=("1R",), change="is reversed"),
+        "ease is better than knn under AR; under 1R the order is reversed because of the design.",
     ),
     (
-        bias.ChangedConclusion("ease", "knn", ("P1R",), is_reversed=True),
-        "ease is better than knn under AR; under P1R the order is reversed.",
+        replace(LOST, protocols=("P1R",), change="appears"),
+        "ease is better than knn under P1R; under 1R that is not significant.",
+    ),
+    (
+        bias.Levelled(1687, 0.0044),
+        "AR-NN: 1,687 non-relevant items in a list, so that a random ranking has a precision of 0.0044, as in UAR",
+    ),
+    (
+        bias.HowMeasured(99, "list", 5, exact=True),
+        "1R, P1R and U1R: 99 non-relevant items in a list, in expectation over the draw; averaged by list, as in equation (1). Tests are over users and 5 random splits; what popularity explains is of the first",
+    ),
+    (
+        bias.HowMeasured(99, "user", 1, exact=False),
+        "1R, P1R and U1R: 99 non-relevant items in a list, drawn once; averaged by user. Tests are over users of one split, so p-values leave out how much another split would change",
     ),
     (
         bias.OutsideLists(1000, 0.25, ("P1R", "U1R", "UAR")),

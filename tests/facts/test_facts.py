@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
-from cranfield.facts import Fact, comparison, gate, scores, segment, unjudged
+from cranfield.facts import Fact, comparison, gate, scores, segment, split, unjudged
 
 COMMON = comparison.Population(served=240, of=300, systems=3)
 ONE, OTHER = ("ease", "pop")
@@ -99,8 +99,8 @@ SAID: list[tuple[Fact, str]] = [
         "mf and bpr draw at random and were trained once: intervals and p-values do not include the effect of another seed.",
     ),
     (
-        comparison.Spread(2, "P@10", {"mf": 0.0031}),
-        "Between 2 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it (users crossed with repetitions), though two repetitions say little about it.",
+        comparison.Spread(2, "P@10", {"mf": 0.0031}, smallest=(0.02, 0.031)),
+        "Between 2 repetitions (new splits and seeds) the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it (users crossed with repetitions); 2 of them can show a difference of 0.0200 to 0.0310 (power 0.8), and more users not a much smaller one.",
     ),
     (
         comparison.TrainedOnce(("mf",)),
@@ -108,7 +108,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         comparison.Spread(2, "P@10", {"mf": 0.0031}, same_split=True),
-        "Between 2 training seeds on the same split the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it, but not how splits vary, though two say little about it.",
+        "Between 2 training seeds on the same split the standard deviation of the average of P@10 is mf 0.0031; intervals and p-values include it, but not how splits vary.",
     ),
     (
         comparison.Spread(3, "P@10", {"mf": 0.0031, "ease": 0.0004}),
@@ -121,6 +121,10 @@ SAID: list[tuple[Fact, str]] = [
     (
         comparison.Disagreement((("P@10", "a", "b"),), significant=False, test="sign"),
         "P@10: a and b do not differ significantly although the interval does not include 0: it is by Student's t, the p-value by the sign test.",
+    ),
+    (
+        comparison.OnRepeats(split.CountedRepeats("only", 25, 100, 24, 24, 24)),
+        "25.0 % of the test items are repeats (24 of 24 users have some); only they count here.",
     ),
     (
         comparison.Warned(scores.SameLists(("a", "b"))),
@@ -168,8 +172,20 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (REVERSED, "b leads a in old, not elsewhere (P@10, p = 0.004)"),
     (
-        segment.Reversals("age", 3, (REVERSED, REVERSED), 2, 0.3),
-        "By age, b leads a in old, not elsewhere (P@10, p = 0.004); 1 more order is reversed.",
+        segment.Reversals("age", 3, (REVERSED, REVERSED), 2, 0.3, "P@10"),
+        "By age, b leads a in old, not elsewhere (P@10, p = 0.004).",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED, replace(REVERSED, systems=("a", "c"))), 2, 0.3, "P@10"),
+        "By age, a changes places with b and c between groups by P@10.",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED, replace(REVERSED, systems=("c", "d"))), 2, 0.3, "P@10"),
+        "By age, 2 pairs of systems change places between groups by P@10.",
+    ),
+    (
+        segment.Reversals("age", 3, (REVERSED,), 2, 0.3, "nDCG@10"),
+        "By age, no order by nDCG@10 is shown to be reversed in a group; by P@10 some are.",
     ),
     (segment.Reversals("age", 2, (), 0), "By age, systems have the same order in both groups."),
     (segment.Reversals("age", 3, (), 2, 0.3), "By age, no order is shown to be reversed in a group (smallest p 0.3)."),

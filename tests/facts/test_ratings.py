@@ -22,6 +22,14 @@ SAID = [
         "5,000 events of 1,200 pairs of user and item: splits divide the events, and merge each part by itself (sum in "
         "training, max elsewhere).",
     ),
+    (
+        ratings.TiedBaskets(2),
+        "2 users with several baskets at the same time: these are in the order of ids.",
+    ),
+    (
+        ratings.BasketsAgainstTime(1),
+        "1 user with baskets whose numbers run against their times: the order is that of the times.",
+    ),
     (ratings.WithoutFeatures(1, 3, "user"), "There are no features for 1 of the 3 users."),
     (ratings.UnknownIds(2, "items"), "2 of the given items are not in the ratings"),
     (

@@ -109,6 +109,19 @@ SAID: list[tuple[Fact, str]] = [
         "the test set was read as qrels, a, b as trec",
     ),
     (
+        scores.RepeatsHidden((("Recall@10", 0.7703), ("nDCG@10", 0.9))),
+        "items that the user had count but are not recommended, so no system can exceed Recall@10 0.7703 and nDCG@10 "
+        "0.9000",
+    ),
+    (
+        scores.RepeatsAlone((("Recall@10", 0.4257),)),
+        "only items that the user had are ranked, which looks easy: a random order of them has Recall@10 0.4257",
+    ),
+    (
+        scores.RepeatsFound("TIFU-KNN", 10, 0.926151, 0.582819, 0.018104),
+        "92.6 % of the top 10 of TIFU-KNN are repeats; it finds 58.3 % of the repeated and 1.8 % of the new items",
+    ),
+    (
         scores.SharedRatings(500, 2000),
         "500 of 2,000 test ratings (25%) are in the training set too: a system that was trained on it has seen them; if they are events that repeat, say what counts with repeats=exclude, allow or only",
     ),

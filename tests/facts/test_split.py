@@ -28,10 +28,18 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (split.PairsInParts("fine", thing="event"), "No event is in two parts."),
     (
-        split.CountedRepeats("exclude", 25, 100, 24, 22),
-        "25.0 % of the test items are repeats, which do not count; 2 users without another test item are left out",
+        split.CountedRepeats("exclude", 25, 100, 24, 22, 9),
+        "25.0 % of the test items are repeats (9 of 24 users have some); they do not count here; 2 users without another "
+        "test item are left out",
     ),
-    (split.CountedRepeats("only", 25, 100, 24, 24), "25.0 % of the test items are repeats, and only these count"),
+    (
+        split.CountedRepeats("only", 25, 100, 24, 24, 24),
+        "25.0 % of the test items are repeats (24 of 24 users have some); only they count here",
+    ),
+    (
+        split.CountedRepeats("hide", 25, 100, 24, 24, 9),
+        "25.0 % of the test items are repeats (9 of 24 users have some); they count here, but are not recommended",
+    ),
     (
         split.StraddlingBaskets(3, "basket", "2001-01-01"),
         "3 baskets with events before and after 2001-01-01: each is at the time of its last event, in the test part",

@@ -12,7 +12,7 @@ import cranfield as cf
 from cranfield import InputError, SettingError
 from cranfield.cli import main
 from cranfield.facts import sentences
-from cranfield.judgments.catalogue import Cataloguing, catalogue_ids
+from cranfield.judgments.context import Cataloguing, catalogue_ids
 
 TEST = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "x"])
 RUNS = {

@@ -20,6 +20,7 @@ UNIT = ["P", "Recall", "F1", "HitRate", "RR", "AP", "AUC", "nDCG", "nDCG(gain=ex
 UNIT += ["RBPresidual", "bpref", "infAP", "infAP(pool=judged)", "StratRecall", "SNIPS", "SNIPS(utility=dcg)", "AOA"]
 UNIT += ["AntiP", "Fallout", "AntiRR", "NDCL", "NDCL(loss=exp)", "RScore", "RScore(popularity=inverse, half_life=2)"]
 UNIT += ["RBO", "SDCSE", "SDCSEacc", "UpSell", "DownSell", "PerfectSell", "EPC", "ILD", "Unjudged", "RepeatShare"]
+UNIT += ["Contribution", "Contribution(of=new)"]
 SIGNED = ["Tau", "TauAP", "TauAP(ties=b)", "Spearman"]
 OTHER = ["DCG", "IPS", "CSE", "DCSE", "WDCSE", "RMSE", "MAE", "EFD", "FullRank"]
 WHOLE = ["ItemCoverage", "AggregateDiversity", "Gini", "GiniDiversity", "Entropy", "PooledRMSE", "PooledMAE"]

@@ -124,6 +124,8 @@ def design(seed: int, routes: list[Route] = ROUTES, n_routes: int = 3, tries: in
     return questions
 
 
+_NAMED = {str(route): route for route in [*ROUTES, *SPARK]}
+
 Pair = tuple[tuple[str, str], tuple[str, str]]
 """The values of two factors, as text."""
 
@@ -147,7 +149,7 @@ def _completed(draw: random.Random, fixed: dict[str, str]) -> dict | None:
         name: draw.choice(values) if name not in fixed else next(v for v in values if str(v) == fixed[name])
         for name, values in FACTORS.items()
     }
-    route = next((route for route in [*ROUTES, *SPARK] if str(route) == fixed.get("route")), None)
+    route = _NAMED.get(fixed.get("route", ""))
     return factors if possible(factors) and (route is None or fits(route, factors)) else None
 
 

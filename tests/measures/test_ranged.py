@@ -353,8 +353,6 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
     paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
     with pytest.raises(cf.SettingError, match="a dict is not Parquet, and only Parquet is read by ranges"):
         cf.measure({"mine": {1: [2]}}, paths[1], "P@3", engine="ranges")
-    with pytest.raises(cf.SettingError, match="groups=\\.\\.\\. cannot be used with ranges"):
-        cf.measure(*paths, "P@3", engine="ranges", groups={1: "a"})
     with pytest.raises(cf.SettingError, match="leave one of them out"):
         cf.measure(*paths, "P@3", engine="memory", memory="2GiB")
     with pytest.raises(cf.SettingError, match="is not a size"):
@@ -363,6 +361,22 @@ def test_what_cannot_be_done_by_ranges_is_refused(tmp_path):
         cf.measure(*paths, "P@3", memory="10MiB")
     with pytest.raises(cf.InputError, match="this file is given both as the test set and as a run"):
         cf.measure(paths[0], paths[0], "P@3", engine="ranges")
+
+
+def test_given_groups_are_those_of_measuring_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("cranfield.measures.ranged._LARGEST_RANGE", 3000)
+    runs, test = world(8)
+    paths = [written(tmp_path, runs, "runs.parquet"), written(tmp_path, test, "test.parquet")]
+    users = test["user"].unique(maintain_order=True).sort().to_list()
+    of_users = {user: f"group {place % 3}" for place, user in enumerate(users) if place % 5}
+    for groups in (of_users, [of_users.get(user) for user in users]):
+        mine, theirs = (cf.measure(*paths, ["P@3"], engine=engine, groups=groups) for engine in ("ranges", "memory"))
+        same(mine, theirs)
+        assert mine.group_names == theirs.group_names == ("group 0", "group 1", "group 2")
+        assert mine.groups.tolist() == theirs.groups.tolist()
+        assert mine.average(groups="equal") == pytest.approx(theirs.average(groups="equal"))
+    with pytest.raises(cf.InputError, match="there are 2 groups for"):
+        cf.measure(*paths, "P@3", engine="ranges", groups=["a", "b"])
 
 
 @pytest.fixture

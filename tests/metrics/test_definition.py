@@ -27,7 +27,7 @@ REGISTERED = {
     "RBP": ("judgments", True, True),
     "RBPresidual": ("judgments", False, True),
     "StratRecall": ("gains", True, False),
-    **dict.fromkeys(["AOA", "IPS", "SNIPS", "RScore"], ("relevant items", True, False)),
+    **dict.fromkeys(["AOA", "IPS", "SNIPS", "RScore", "Contribution"], ("relevant items", True, False)),
     "AntiP": ("judgments", False, True),
     **dict.fromkeys(["Fallout", "AntiRR", "NDCL"], ("non-relevant items", False, True)),
     **dict.fromkeys(["Tau", "TauAP", "Spearman", "RBO"], ("judged items in the list", False, False)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cranfield import InputError, SettingError
-from cranfield.data import Ratings
+from cranfield.data import Ratings, read
 from cranfield.data.events import basket_codes
 from cranfield.recommenders import read_model, recommender, save_model
 from cranfield.tables import Vocabulary
@@ -370,3 +370,8 @@ def test_what_is_kept_scores_the_same(spelling, tmp_path):
     users = np.arange(train.n_users)
     assert read.score(users).tobytes() == model.score(users).tobytes()
     np.testing.assert_array_equal(read.score_profiles(train), model.score_profiles(train))
+
+
+def test_an_item_is_as_recent_as_the_last_basket_with_it():
+    frame = {"user": [1, 1, 2, 2], "item": [*"xyzw"], "time": [1, 9, 4, 5], "basket": [1, 1, 2, 2]}
+    assert ranked("topfreq(scope=global, ties=recent)", read(frame, basket="basket"), 1) == ["y", "x", "z", "w"]

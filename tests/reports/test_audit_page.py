@@ -191,7 +191,7 @@ def test_what_is_known_of_the_truth_and_of_metrics_has_a_part_of_its_own(evil, u
     section = audit_section(replace(known, advised=tuple(rows)))
     assert 'id="audit-truth"' in section.more
     assert 'id="audit-advice"' in section.more
-    assert section.more.count("The advice on metrics is not the same") == 1
+    assert section.more.count("The advice on metrics depends on the set-up") == 1
     assert section.more.count("Under the starting point ") == 1
     assert {"audit-truth", "audit-advice"} <= set(section.tables)
 

@@ -27,14 +27,14 @@ def test_the_page_has_the_verdict_the_orders_and_what_cannot_be_known(found, mon
     for title in ("The order under each protocol", "How far above a random ranking?", "What cannot be known"):
         assert f">{title}</h2>" in made
     assert "<b>" not in made.split("<main")[1].split("</main>")[0]
-    assert "bias-orders: P@10 of each system under each protocol." in made
+    assert "bias-orders: P@10 of each system as measured, and without popularity's advantage." in html.unescape(made)
     assert made.index('<p class="answer">') < made.index("bias-orders: ")
 
 
 def test_the_orders_have_a_panel_for_each_protocol(found):
-    panels = section.orders_figure(found).to_dict()["hconcat"]
+    panels = section.orders_figure(found).to_dict()["concat"]
     titles = [panel["layer"][0]["encoding"]["x"]["title"] for panel in panels]
-    assert titles == [f"P@10, {protocol.name}" for protocol in found.protocols]
+    assert [code for _, code in titles] == [f"({protocol.name})" for protocol in found.protocols]
 
 
 @pytest.mark.slow

@@ -616,7 +616,11 @@ def test_another_pair_of_systems_changes_all_that_is_said_of_it(open_page, audit
         names = order[first], order[second]
         answer, *rest = audit.sentences(*names)
         assert page.locator("#audit-large").inner_text() == answer
-        assert page.locator("#audit-rest li").all_inner_texts() == rest
+        # What opens a section is not said again.
+        openings = page.locator("[data-opening]").all_inner_texts()
+        assert len([said for said in openings if said]) == 2
+        listed = page.locator("#audit-rest li").all_inner_texts()
+        assert sorted([*listed, *filter(None, openings)]) == sorted(rest)
         cells = audit.frame().filter(pl.col("system_a").is_in(names) & pl.col("system_b").is_in(names))
         said = page.locator(".audit .said-live").inner_text()
         assert _share(cells, names[0]) in said
@@ -670,6 +674,29 @@ def test_a_cell_tells_its_decisions_and_numbers_by_pointer_and_keyboard(open_pag
     assert "Set-up 20 of 20" in page.locator(".audit .cell").inner_text()
     frame = audit.frame().filter(pl.col("system_a").is_in((first, second)) & pl.col("system_b").is_in((first, second)))
     assert back["p"].to_list() == pytest.approx(frame[back["cell"].to_list()]["p"].to_list(), rel=1e-5)
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+def test_no_label_of_the_curve_is_cut(open_page, audit_path, viewport):
+    page = open_page(audit_path, viewport=viewport)
+    labels = page.locator(".curve svg text").all_text_contents()
+    assert "random 20 % of ratings" in " ".join(labels)
+    assert not any("…" in label for label in labels)
+    for label in page.locator(".curve svg text").all():
+        box = label.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= viewport["width"]
+
+
+def test_an_audit_against_a_baseline_opens_with_its_pair(open_page, audit, tmp_path):
+    baseline = audit.systems_at_start[3]
+    against = replace(audit, baseline=baseline)
+    file = tmp_path / "baseline.html"
+    file.write_text(audit_page(against), encoding="utf-8")
+    page = open_page(file)
+    assert page.locator("#audit-large").inner_text() == against.sentences(audit.systems_at_start[0], baseline)[0]
+    assert page.locator("#audit-second option:checked").inner_text() == baseline
+    assert against.facts()[0] == against.pair_facts(audit.systems_at_start[0], baseline)[0]
 
 
 def test_an_audit_fits_a_phone_in_the_dark(open_page, audit_path):

@@ -203,3 +203,21 @@ def test_the_order_of_the_known_events_decides():
     split = splits.sessions(Ratings.of(*zip(*[row[:2] for row in rows]), times=[row[2] for row in rows]), given=2)
     (run,) = cf.recommend(split, "vsknn", length=3)
     assert run.frame()["item"].to_list() == ["y", "x"]
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_beginnings_of_a_session_are_averaged_first(seed):
+    draw = np.random.default_rng(seed)
+    rows = [(user, session, int(draw.integers(0, 9)), 1000 * session + 10 * user + place)
+            for user in range(9) for session in range(4) for place in range(int(draw.integers(2, 7)))]  # fmt: skip
+    split = splits.sessions(_log(rows), given="each")
+    (run,) = cf.recommend(split, "popularity", repeats="allow", length=5)
+    scores = cf.measure(run, split.test, "RR@5", threshold=1)
+    lists = {user: lists["item"].to_list() for (user,), lists in run.frame().group_by("user")}
+    by_session: dict[str, list[float]] = {}
+    for user, item in split.test.frame().select("user", "item").rows():
+        listed = lists.get(user, [])
+        value = 1 / (1 + listed.index(item)) if item in listed else 0.0
+        by_session.setdefault(user.rsplit("@", 1)[0], []).append(value)
+    assert scores.n_users == len(by_session)
+    assert scores.average()[0, 0] == pytest.approx(np.mean([np.mean(values) for values in by_session.values()]))

@@ -7,6 +7,8 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import cranfield as cf
 from cranfield.experiments import search
@@ -96,10 +98,10 @@ def test_what_repeats_measure_must_exist():
         cf.recommend(cf.splits.temporal(toy(), at=5 * DAY), "popularity", keep_seen=True)
 
 
-@pytest.mark.parametrize("baskets", [False, True])
 @pytest.mark.parametrize("method", METHODS)
-def test_every_event_is_in_one_part_or_counted_as_unused(method, baskets):
-    frame = log(3, baskets=baskets)
+@given(seed=st.integers(0, 10**6), baskets=st.booleans())
+def test_every_event_is_in_one_part_or_counted_as_unused(method, seed, baskets):
+    frame = log(seed, baskets=baskets)
     ratings = cf.read(frame, repeated="sum/max", basket="basket" if baskets else None)
     everything = Counter(frame.select("user", "item", "rating", "time").rows())
     for split in apply(ratings, method, seed=1):
@@ -110,10 +112,10 @@ def test_every_event_is_in_one_part_or_counted_as_unused(method, baskets):
         assert split.step.effect["events"] == {name: len(part.events) for name, part in split.parts.items()}
 
 
-@pytest.mark.parametrize("baskets", [False, True])
 @pytest.mark.parametrize("method", BY_TIME)
-def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(method, baskets):
-    ratings = cf.read(log(5, baskets=baskets), repeated="sum/max", basket="basket" if baskets else None)
+@given(seed=st.integers(0, 10**6), baskets=st.booleans())
+def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(method, seed, baskets):
+    ratings = cf.read(log(seed, baskets=baskets), repeated="sum/max", basket="basket" if baskets else None)
     for split in apply(ratings, method, seed=1):
         train, test = split.train.events, split.test.events
         if not baskets:
@@ -127,8 +129,9 @@ def test_no_event_after_the_cut_is_in_training_and_none_before_it_in_the_test(me
 
 
 @pytest.mark.parametrize("rule", ["sum", "max", "last", "first", "mean", "count", "binary"])
-def test_parts_are_merged_as_in_a_plain_loop(rule):
-    split = cf.splits.temporal(cf.read(log(7), repeated=rule), train=0.6)
+@given(seed=st.integers(0, 10**6))
+def test_parts_are_merged_as_in_a_plain_loop(rule, seed):
+    split = cf.splits.temporal(cf.read(log(seed), repeated=rule), train=0.6)
     for part in split.parts.values():
         groups = {}
         for user, item, value, time in rows(part):
@@ -145,8 +148,9 @@ def test_parts_are_merged_as_in_a_plain_loop(rule):
         assert pairs(part) == pytest.approx({pair: merge(events) for pair, events in groups.items()}, rel=1e-6)
 
 
-def test_the_order_of_rows_does_not_matter():
-    frame = log(11)
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_rows_does_not_matter(seed):
+    frame = log(seed)
     found = [
         [part.fingerprint for split in apply(cf.read(rows, repeated="last"), "temporal(train=0.6)") for part in split]
         for rows in (frame, frame.sort("item"), frame.reverse(), frame.sample(fraction=1, shuffle=True, seed=3))
@@ -154,8 +158,9 @@ def test_the_order_of_rows_does_not_matter():
     assert all(one == found[0] for one in found)
 
 
-def test_without_repeats_nothing_is_an_event():
-    frame = log(13).unique(["user", "item"], maintain_order=True)
+@given(seed=st.integers(0, 10**6))
+def test_without_repeats_nothing_is_an_event(seed):
+    frame = log(seed).unique(["user", "item"], maintain_order=True)
     plain, merged = cf.read(frame), cf.read(frame, repeated="sum")
     assert plain.events is None is merged.events
     for method in METHODS:
@@ -343,7 +348,7 @@ def test_the_bias_of_lists_with_repeats_is_relative_to_all_items():
     alone = cf.ratio_to_random(runs, split.test, "P@5", train=split.train, repeats="allow")
     random = found.ratios.frame().filter(system="knn(k=5)")["random"].item()
     assert random == pytest.approx(alone.frame()["random"].item())
-    assert "which count" in " ".join(
+    assert "they count here" in " ".join(
         map(str, cf.measure(runs, split.test, "P@5", train=split.train, repeats="allow").notes)
     )
 
@@ -355,3 +360,73 @@ def test_a_user_with_one_basket_is_an_error_or_stays_in_training():
         cf.splits.leave_out(ratings, l=1, which="last")
     split = cf.splits.leave_out(ratings, l=1, which="last", short="train")
     assert set(pairs(split.test)) == {(1, "z")}
+
+
+def had_by(split):
+    return set(split.train.frame().select("user", "item").rows())
+
+
+@given(seed=st.integers(0, 10**6))
+def test_contributions_of_repeated_and_new_items_add_up_to_recall(seed):
+    split = cf.splits.temporal(cf.read(log(seed), repeated="sum/max"), train=0.6)
+    runs = cf.recommend(split, ["popularity", "topfreq"], repeats="allow", length=5)
+    metrics = ["Contribution(of=repeated)@3", "Contribution(of=new)@3", "Recall@3"]
+    scores = cf.measure(runs, split.test, metrics, train=split.train, threshold=1)
+    np.testing.assert_allclose(scores.values[:, 0] + scores.values[:, 1], scores.values[:, 2])
+    had, relevant = had_by(split), set(pairs(split.test))
+    (run, _) = runs
+    hits = Counter(pair[0] for *pair, rank in run.frame().select("user", "item", "rank").rows()
+                   if rank <= 3 and tuple(pair) in had & relevant)  # fmt: skip
+    sizes = Counter(user for user, _ in relevant)
+    own = dict(zip(scores.user_ids.ids(scores.users).to_list(), scores.values[0, 0]))
+    assert own == pytest.approx({user: hits[user] / size for user, size in sizes.items()})
+
+
+@given(seed=st.integers(0, 10**6))
+def test_what_is_said_of_repeats_is_counted_as_defined(seed):
+    split = cf.splits.temporal(cf.read(log(seed), repeated="sum/max"), train=0.6)
+    had, items = had_by(split), {}
+    for user, item in pairs(split.test):
+        items.setdefault(user, set()).add(item)
+    old = {user: {item for item in own if (user, item) in had} for user, own in items.items()}
+
+    def said(repeats):
+        (run,) = cf.recommend(split, "popularity", repeats=repeats)
+        frame = run.frame().filter(pl.col("rank") <= 3)
+        scores = cf.measure(run, split.test, "Recall@3", train=split.train, repeats=repeats, threshold=1)
+        return scores, {user: set(lists["item"]) for (user,), lists in frame.group_by("user")}
+
+    scores, _ = said("hide")
+    most = np.mean([min(3, len(own - old[user])) / len(own) for user, own in items.items()])
+    assert scores.warnings[0].most == (("Recall@3", pytest.approx(most)),)
+    assert scores.average()[0, 0] <= most + 1e-12
+    scores, _ = said("only")
+    sizes = Counter(user for user, _ in had)
+    random = np.mean([min(1, 3 / sizes[user]) for user, own in old.items() if own])
+    assert scores.notes[-1].random == (("Recall@3", pytest.approx(random)),)
+    counted = next(note for note in scores.notes if hasattr(note, "again"))
+    with_old = sum(bool(own) for own in old.values())
+    assert (counted.users, counted.counted, counted.again) == (len(items), with_old, with_old)
+    scores, lists = said("allow")
+    of_system = scores.notes[-1]
+    shares = [np.mean([(user, item) in had for item in lists[user]]) for user in items if user in lists]
+    kinds = [{user: own[user] for user in items if own[user]} for own in (old, {u: items[u] - old[u] for u in items})]
+    recalls = [np.mean([len(lists.get(u, set()) & own) / len(own) for u, own in kind.items()]) for kind in kinds]
+    assert (of_system.share, of_system.repeated, of_system.new) == pytest.approx((np.mean(shares), *recalls))
+
+
+def test_a_folder_of_parts_says_how_many_events_were_divided(tmp_path):
+    split = cf.splits.temporal(cf.read(log(67), repeated="sum/max"), train=0.6)
+    assert len(split.test.events) > len(split.test)
+    cf.splits.write(split, tmp_path)
+    assert cf.check_split(tmp_path).counts["repeats"]["events"] == split.step.effect["events"]
+
+
+def test_baskets_out_of_order_are_counted_and_weights_recorded():
+    frame = {"user": [1, 1, 2, 2, 3, 3], "item": [*"xyxyxy"], "time": [9, 3, 5, 5, 1, 2], "basket": [1, 2, 1, 2, 1, 2]}
+    step = cf.read({**frame, "type": [*"ababab"]}, basket="basket", type="type", weights={"a": 1, "b": 2}).history[0]
+    said = " ".join(map(str, step.notes))
+    assert "1 user with several baskets at the same time" in said
+    assert "1 user with baskets whose numbers run against their times" in said
+    assert step.settings["weights"] == {"a": 1, "b": 2}
+    assert cf.read({**frame, "time": [1, 2] * 3}, basket="basket").history[0].notes[1:] == step.notes[:1]

@@ -118,7 +118,7 @@ def test_every_discovery_and_every_draw_has_numbers_of_its_own(run_again):
     drawn = [part for frame in frames[1:] for part in frame.partition_by("drawn")]
     values = {tuple(frame["value"].round(12)) for frame in [frames[0], *drawn]}
     assert len(values) == 5
-    margins = {finding.margin for finding in run_again.claims if "P@10 on full lists" in finding.claim}
+    margins = {finding.deciding.margin for finding in run_again.claims if "P@10 on full lists" in finding.claim}
     assert len(margins) > 1
 
 

@@ -16,8 +16,8 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
 from cranfield._streams import stream
 from cranfield._table import Cell, Table
-from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.facts import assessment as assessment_facts
+from cranfield.metrics import metric_label
 
 NAMES = {"power": "discriminative power"}
 """Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
@@ -149,10 +149,11 @@ class Advice:
 
     @cached_property
     def fact(self) -> assessment_facts.MetricChoice:
-        """The metric to trust, or that there is no clear choice, and the evidence."""
+        """The metric to trust, or that there is no clear choice."""
         rows = self.rows.rows(named=True)
-        known = {name: rows[0][name] for name in self.criteria if rows[0][name] is not None}
-        candidates = tuple(assessment_facts.Candidate(row["metric"], row["average"], row["first"]) for row in rows)
+        candidates = tuple(
+            assessment_facts.Candidate(metric_label(row["metric"]), row["average"], row["first"]) for row in rows
+        )
         return assessment_facts.MetricChoice(
             candidates,
             equal=sum(row["score"] == rows[0]["score"] for row in rows),
@@ -161,9 +162,6 @@ class Advice:
             ),
             draws=self.draws,
             systems=self.systems,
-            power=known.pop("power", None),
-            agreement=known.pop("agreement", None),
-            robustness={SCENARIOS[name].title if name in SCENARIOS else name: tau for name, tau in known.items()},
         )
 
     @property
@@ -176,16 +174,16 @@ class Advice:
         return self.fact.unclear
 
     def sentence(self) -> str:
-        """Return the advice in words: the metric, or that there is no clear choice; the evidence; how certain it is."""
+        """Return the advice in words: the metric, or that there is no clear choice, and how certain it is."""
         return self.fact.sentence
 
     def table(self, first: int | None = 10) -> Table:
         """Return the ``first`` metrics as a table for people."""
         rows = self.rows if first is None else self.rows.head(_checks.whole("first", first))
         several = self.rows["average"].n_unique() > 1
-        cells = [
+        cells: list[list[str | Cell]] = [
             [
-                row["metric"] + (f", {row['average']}" if several else ""),
+                metric_label(row["metric"]) + (f", {row['average']}" if several else ""),
                 Cell(number_text(row["score"], 3), best=place == 0),
                 f"{number_text(row['lower'], 3)}–{number_text(row['upper'], 3)}",
                 candidate.share,

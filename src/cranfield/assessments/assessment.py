@@ -27,6 +27,7 @@ from cranfield.assessments.advice import Advice, Evidence, advise
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import assessment as assessment_facts
+from cranfield.metrics import properties_of
 from cranfield.rankings import file_name
 
 STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "cutoffs", "aggregation", "advice")
@@ -218,14 +219,17 @@ class Assessment:
         agreement = self._correlation.filter(
             (pl.col("average_a") == first) & (pl.col("metric_a") == pl.col("metric_b"))
         ).select("fold_sd", metric="metric_a", average="average_b", tau_with_first="tau")
-        frame = self.advice().frame().join(agreement, on=["metric", "average"], how="left")
+        frame = agreement.join(self.advice().frame(), on=["metric", "average"], how="left")
         frame = frame.sort(pl.col("metric").cast(pl.Enum(self.metrics)), pl.col("average").cast(pl.Enum(self.averages)))
         first_columns = ("metric", "average", "tau_with_first", "fold_sd")
         return frame.select(*first_columns, pl.exclude(*first_columns))
 
     @cached_property
     def evidence(self) -> Evidence:
-        """The evidence for the advice, by pair of systems."""
+        """The evidence for the advice, by pair of systems, on the metrics that have winners, if there are any.
+
+        No other metric says which system is better, however well it tells systems apart.
+        """
         first, second = np.triu_indices(len(self.systems), 1)
 
         def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:
@@ -241,14 +245,13 @@ class Assessment:
             values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
             samples[name] = signs(to_decimals(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
-        return Evidence(
-            tuple(product(self.averages, self.metrics)),
-            len(self.systems),
-            self._apart(),
-            signs(self._ordered.reshape(len(self.whole), n_candidates, -1)),
-            samples,
-            folds,
-        )
+        candidates, apart = tuple(product(self.averages, self.metrics)), self._apart()
+        whole = signs(self._ordered.reshape(len(self.whole), n_candidates, -1))
+        advised = [k for k, (_, metric) in enumerate(candidates) if properties_of(metric).has_winners]
+        places = advised or list(range(n_candidates))
+        samples = {name: own[:, places] for name, own in samples.items()}
+        kept = tuple(candidates[place] for place in places)
+        return Evidence(kept, len(self.systems), apart[places], whole[:, places], samples, folds)
 
     def _apart(self) -> NDArray[np.float64]:
         """Return candidates × pairs: whether the systems differ significantly; untested averages use the first."""

@@ -5,10 +5,11 @@ from cranfield.audits.contributions import UserContributions
 from cranfield.audits.figures import FIGURES
 from cranfield.audits.files import read_audit
 from cranfield.audits.grid import Grid, OptionKind, VariedDecision
-from cranfield.audits.options import VARIABLE_DECISIONS, option_words
+from cranfield.audits.options import VARIABLE_DECISIONS
 from cranfield.audits.pair import PairView, ranks_of
 from cranfield.audits.result import Audit
 from cranfield.audits.tables import audit_tables, pair_tables
+from cranfield.audits.words import option_label, option_words
 
 __all__ = [
     "AUDITED",
@@ -25,6 +26,7 @@ __all__ = [
     "audit",
     "audit_of",
     "audit_tables",
+    "option_label",
     "option_words",
     "pair_tables",
     "plan_audit",

@@ -47,6 +47,7 @@ from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import sentences
 from cranfield.judgments import Context, as_judged, as_test, check_inputs
 from cranfield.rankings import Gaps
+from cranfield.recommenders import system_among
 from cranfield.store import Made
 
 HOME = "audit"
@@ -60,7 +61,7 @@ class Audited(Stage[Audit]):
     """The audit of an experiment: all set-ups in its store, and the answers."""
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
-    exported, version = True, 5
+    exported, version = True, 6
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Raise an error for decisions that cannot be opened."""
@@ -114,6 +115,8 @@ class Audited(Stage[Audit]):
         audit = audit_universes(setup_runs.enumeration, systems, setup_runs.lists, truth)
         if line.experiment.assess is not None:
             audit = replace(audit, advised=tuple(advice_rows(setup_runs, line.experiment)))
+        base = settings.experiment.decisions.comparing.base
+        audit = replace(audit, baseline=None if base is None else system_among(base, systems))
         return audit.save(place / OUT / HOME), {}
 
     def read(self, line: Pipeline, unit: Unit) -> Audit:

@@ -17,6 +17,7 @@ from cranfield._figures import ACCENT, INK, MUTED, WARN, Style, altair, data_of,
 from cranfield.audits.grid import Floats, VariedDecision
 from cranfield.audits.influence import ANSWERS
 from cranfield.audits.pair import PairView
+from cranfield.audits.words import option_label
 from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
@@ -59,13 +60,15 @@ def curve(audit: Audit, *, first: str | None = None, second: str | None = None, 
     )
     sides = {"width": own["width"], "height": own["panel"][1]}
     upper = (zero + faint + points + start).properties(title=title, **sides)
-    panels = [_matrix(alt, matrix, opened, x, own) for opened in audit.grid.varied]
+    panels = [_matrix(alt, matrix, opened, audit.grid.labels, x, own) for opened in audit.grid.varied]
     return themed(alt.vconcat(upper, *panels, spacing=4), style)
 
 
-def _matrix(alt: Any, matrix: pl.DataFrame, opened: VariedDecision, x: Any, own: Mapping[str, Any]) -> Any:
+def _matrix(
+    alt: Any, matrix: pl.DataFrame, opened: VariedDecision, names: Mapping[str, str], x: Any, own: Mapping[str, Any]
+) -> Any:
     """Return which cells have which option of one decision: one row per option, one tick per cell."""
-    labels = _labels(opened)
+    labels = _labels(opened, names)
     y = alt.Y("option:N", title=None, sort=labels, scale=alt.Scale(domain=labels), axis=alt.Axis(**_NAMES))
     return (
         alt.Chart(data_of(matrix.filter(decision=opened.name).drop("decision")))
@@ -75,8 +78,8 @@ def _matrix(alt: Any, matrix: pl.DataFrame, opened: VariedDecision, x: Any, own:
     )
 
 
-def _labels(opened: VariedDecision) -> list[str]:
-    return [f"{opened.name}: {option}" for option in opened.options]
+def _labels(opened: VariedDecision, names: Mapping[str, str]) -> list[str]:
+    return [f"{opened.name}: {option_label(opened.name, option, names)}" for option in opened.options]
 
 
 def _curve_frames(audit: Audit, view: PairView) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -96,7 +99,9 @@ def _curve_frames(audit: Audit, view: PairView) -> tuple[pl.DataFrame, pl.DataFr
     columns = {"leader": leader, "result": np.array(results)[view.better[own] + 1], "words": words}
     effects = pl.DataFrame({"place": kept, "start": cells == grid.start, **columns, **numbers})
     parts = [
-        pl.DataFrame({"place": kept, "decision": opened.name, "option": np.array(_labels(opened))[numbers]})
+        pl.DataFrame(
+            {"place": kept, "decision": opened.name, "option": np.array(_labels(opened, grid.labels))[numbers]}
+        )
         for opened, numbers in zip(grid.varied, grid.cells[cells].T)
     ]
     return effects, pl.concat(parts)

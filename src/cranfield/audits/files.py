@@ -98,6 +98,7 @@ def _as_json(audit: Audit) -> dict[str, Any]:
         "tests": list(audit.tests),
         "truth": None if audit.known is None else asdict(audit.known),
         "advice": list(audit.advised),
+        "baseline": audit.baseline,
     }
 
 
@@ -162,6 +163,7 @@ def _from_json(content: dict[str, Any], table: pl.DataFrame) -> Audit:
         tuple(content["tests"]),
         truth and TruthFindings(truth["source"], tuple(truth["options"]), tuple(truth["pairs"])),
         tuple(content["advice"]),
+        content.get("baseline"),
     )
 
 

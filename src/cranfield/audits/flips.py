@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cranfield._numbers import listed
 from cranfield.audits.contributions import Leads
 from cranfield.audits.grid import Grid, VariedDecision
+from cranfield.audits.words import option_label
 from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import blas_threads
 
@@ -122,7 +123,8 @@ def conditions_of(grid: Grid) -> Iterator[Condition]:
             yield from _thresholds(place, *table[:2])
             yield from _sets(place, decision.name, table[2])
         else:
-            yield from _sets(place, decision.name, decision.options)
+            labels = [option_label(decision.name, option, grid.labels) for option in decision.options]
+            yield from _sets(place, decision.name, labels if len({*labels}) == len(labels) else decision.options)
 
 
 def _thresholds(place: int, name: str, values: Sequence[float]) -> Iterator[Condition]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError
+from cranfield._numbers import count_text
 
 Floats = NDArray[np.float64]
 
@@ -121,6 +122,12 @@ class Grid:
     def n_cells(self) -> int:
         """The number of cells."""
         return len(self.cells)
+
+    @property
+    def counted(self) -> str:
+        """How many cells there are, and how many of them are distinct."""
+        distinct = f", {self.n_universes:,} of them distinct" if self.n_universes < self.n_cells else ""
+        return count_text(self.n_cells, "set-up") + distinct
 
     @cached_property
     def n_universes(self) -> int:

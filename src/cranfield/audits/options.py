@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -12,8 +11,7 @@ import numpy as np
 
 from cranfield import _checks as check
 from cranfield import splits
-from cranfield._decisions import in_one_form
-from cranfield._errors import CranfieldError, ImpossibleSplitError, NothingLeftError, SettingError, nearest
+from cranfield._errors import ImpossibleSplitError, NothingLeftError, SettingError, nearest
 from cranfield._own_code import may_be_called
 from cranfield._registry import Registry, parse
 from cranfield.audits.grid import OptionKind
@@ -266,30 +264,3 @@ def metric_definition(spelling: str) -> Definition:
     known_metrics()
     name = parse(spelling).name
     return METRICS.find(name) if may_be_called(spelling) else Definition(name, lambda _: None)
-
-
-def option_words(decision: str, option: str, labels: Mapping[str, str] | None = None) -> str:
-    """Return an option as part of a sentence: its label, the decision's phrase if it has one, otherwise both names.
-
-    Examples
-    --------
-    >>> option_words("split", "random(train=0.5)"), option_words("cutoff", "10"), option_words("coverage", "full")
-    ('a random 50 % of ratings as test', 'cutoff 10', 'coverage full')
-    """
-    if labels and option in labels:
-        return labels[option]
-    declared = DECISIONS.get(decision)
-    phrase = None if declared is None else declared.metadata.get("phrase")
-    if declared is not None and phrase is not None:
-        for value in (option, *_number(option)):
-            with suppress(CranfieldError):
-                if words := phrase(in_one_form(declared, value)):
-                    return str(words)
-    return f"{decision} {option}"
-
-
-def _number(option: str) -> list[float]:
-    try:
-        return [float(option)]
-    except ValueError:
-        return []

@@ -87,6 +87,8 @@ class Audit:
         The comparison with a known truth (`TruthFindings`); None if no truth is known.
     advised
         The advice on metrics under each split and target design (`advice_rows`), if metrics are assessed.
+    baseline
+        The system that the experiment compares all others with, if there is one.
     """
 
     grid: Grid
@@ -102,6 +104,7 @@ class Audit:
     tests: tuple[dict[str, Any], ...] = ()
     known: TruthFindings | None = None
     advised: tuple[dict[str, Any], ...] = ()
+    baseline: str | None = None
 
     @classmethod
     def of(
@@ -322,10 +325,10 @@ class Audit:
         return self.pair(first, second).rule
 
     def pair(self, first: str | None = None, second: str | None = None) -> PairAudit:
-        """Return the results for a pair, by default for the two best systems under the starting point."""
+        """Return the results for a pair, by default for the two first of `systems_asked`."""
         if (first is None) != (second is None):
             raise SettingError(f"a pair needs two systems, and only {first or second!r} was given; name both")
-        wanted = self.systems_at_start[:2] if first is None or second is None else (first, second)
+        wanted = self.systems_asked[:2] if first is None or second is None else (first, second)
         for name in wanted:
             if name not in self.systems:
                 raise SettingError(f"no system {name!r} was audited{suggestion(name, self.systems)}")
@@ -340,6 +343,14 @@ class Audit:
         universe = self.grid.universe[self.grid.start]
         values = self.averages[:, universe] * (1 if self.lower_is_better[universe] else -1)
         return tuple(self.systems[place] for place in np.argsort(values, kind="stable"))
+
+    @property
+    def systems_asked(self) -> tuple[str, ...]:
+        """The systems under the starting point, best first, with the baseline among the first two."""
+        first, *others = self.systems_at_start
+        if self.baseline not in others:
+            return self.systems_at_start
+        return (first, self.baseline, *(system for system in others if system != self.baseline))
 
     @cached_property
     def verdict(self) -> list[str]:

@@ -10,9 +10,9 @@ from cranfield._numbers import DASH, count_text, number_text
 from cranfield._table import Table
 from cranfield.audits.grid import Grid
 from cranfield.audits.joint import STATISTICS
-from cranfield.audits.options import option_words
 from cranfield.audits.pair import PairView
 from cranfield.audits.verdict import crossed_options
+from cranfield.audits.words import option_label
 from cranfield.facts import audit as audit_facts
 from cranfield.facts import p_text
 
@@ -201,7 +201,7 @@ def flips(view: PairView, labels: Mapping[str, str] | None = None) -> Table:
     own = view.pair.flips
     turning = [flip for flip in (*own.singles, *own.pairs) if flip.turns_winner or flip.turns_significance]
     ordered = sorted(turning, key=lambda flip: (not flip.turns_winner, -abs(flip.d_z)))
-    header = ["decision", "from", "to", "leads then", "significant", "difference", "p"]
+    header = ["decision", "from", "to", "leads then", "p"]
     caption = f"Changes that reverse {view.first} against {view.second}, or its significance"
     return Table(header, [_flip_row(view, flip, labels) for flip in ordered], caption)
 
@@ -209,11 +209,9 @@ def flips(view: PairView, labels: Mapping[str, str] | None = None) -> Table:
 def _flip_row(view: PairView, flip: audit_facts.Flip, labels: Mapping[str, str] | None) -> list[str]:
     return [
         " + ".join(swap.decision for swap in flip.swaps),
-        " + ".join(option_words(swap.decision, swap.before, labels) for swap in flip.swaps),
-        " + ".join(option_words(swap.decision, swap.after, labels) for swap in flip.swaps),
+        " + ".join(option_label(swap.decision, swap.before, labels) for swap in flip.swaps),
+        " + ".join(option_label(swap.decision, swap.after, labels) for swap in flip.swaps),
         view.leader(view.sign * flip.lead) or "neither",
-        "yes" if flip.significant else "no",
-        number_text(view.sign * flip.difference if flip.lead else 0.0, sign="+"),
         p_text(flip.p),
     ]
 
@@ -246,8 +244,7 @@ def opened(grid: Grid) -> Table:
         ]
         rows.append([decision.name, decision.kind, start[decision.name], ", ".join(shown)])
     sample = "" if grid.complete else ", a balanced sample of all combinations"
-    distinct = f", {grid.n_universes:,} of them distinct" if grid.n_universes < grid.n_cells else ""
-    caption = f"What was opened: {count_text(grid.n_cells, 'set-up')}{sample}{distinct}"
+    caption = f"What was opened: {grid.counted}{sample}"
     return Table(["decision", "kind", "starting point", "options"], rows, caption)
 
 
@@ -266,8 +263,8 @@ def ranks(audit: Audit) -> Table:
         share = interval_text(first["share"], first["lower"], first["upper"])
         body.append([system, f"{means[system]:.2f}", f"{min(taken)}", f"{max(taken)}", share])
     caption = (
-        f"Ranks of {len(audit.systems)} systems over {count_text(audit.grid.n_cells, 'cell')}; first: share of the "
-        "cells with its 95 % interval over resampled users. Systems with equal averages share the better rank"
+        f"Ranks of {len(audit.systems)} systems over {count_text(audit.grid.n_cells, 'set-up')}; first: share of the "
+        "set-ups with its 95 % interval over resampled users. Systems with equal averages share the better rank"
     )
     return Table(["system", "mean rank", "best", "worst", "first"], body, caption)
 

@@ -12,8 +12,8 @@ import numpy as np
 from cranfield.audits.contributions import UserContributions
 from cranfield.audits.flips import ordered
 from cranfield.audits.grid import Grid, VariedDecision
-from cranfield.audits.options import option_words
 from cranfield.audits.pair import PairAudit
+from cranfield.audits.words import option_words
 from cranfield.facts import Fact
 from cranfield.facts import audit as audit_facts
 

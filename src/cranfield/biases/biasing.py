@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -97,7 +97,9 @@ def bias(
     metric: str | Metric = "P@10",
     threshold: float | str | None = AUTO,
     groups: int = 10,
-    nonrelevant: int = 99,
+    nonrelevant: int | None = None,
+    by: Literal["list", "user"] = "list",
+    splits: int = 5,
     ties: Ties | None = None,
     gaps: Gaps = "keep",
     alpha: float = 0.05,
@@ -111,7 +113,8 @@ def bias(
 
     Give either ratings, on which systems are trained under each protocol, or ranked lists with their test and training
     ratings, which are measured under each protocol without training. Ranking by popularity is added to the systems if
-    it is not among them.
+    it is not among them. To popularity is attributed only what changes between a neutral protocol and its control,
+    which has the same design: from 1R to P1R and U1R, and from AR-NN to UAR.
 
     Parameters
     ----------
@@ -129,8 +132,12 @@ def bias(
     groups
         The number of popularity percentiles of P1R.
     nonrelevant
-        With ``data``: the number of non-relevant items drawn for a list of P1R and U1R. In given lists, an item
-        competes with all items of the percentile, or all items with a test rating.
+        The number of non-relevant items drawn for a list of 1R, P1R and U1R; 99 by default, or as many as a percentile
+        has. P, Recall, HitRate, RR, AP, DCG and nDCG are expectations over all draws.
+    by
+        How 1R, P1R and U1R are averaged: over lists, as in equation (1), or over users. Tests are over users in both.
+    splits
+        With ``data``: the number of random splits, and of uniform-test splits. Tests are over users and splits.
     ties, gaps
         How items with equal scores are ordered when runs are read.
     alpha
@@ -148,14 +155,16 @@ def bias(
     >>> world = cf.simulate.world(120, 80, 3_000, seed=1)
     >>> answer = cf.bias(world.ratings, ["popularity", "random"], groups=4, nonrelevant=10)
     >>> [protocol.name for protocol in answer.protocols]
-    ['AR', 'P1R', 'U1R', 'UAR']
+    ['AR', '1R', 'P1R', 'U1R', 'AR-NN', 'UAR']
     """
     measured = Metric.of(metric)
     if measured.definition.whole_system or measured.cutoff is None:
         raise SettingError(f"{measured} is not a metric of lists with a cut-off; choose one such as P@10 or nDCG@10")
     alpha, seed = check.share("alpha", alpha), check.whole("seed", seed, at_least=0)
-    groups, nonrelevant = check.whole("groups", groups, at_least=2), check.whole("nonrelevant", nonrelevant)
-    if data is not None and nonrelevant < (measured.cutoff or 1):
+    groups, splits = check.whole("groups", groups, at_least=2), check.whole("splits", splits)
+    check.one_of("by", by, ("list", "user"))
+    nonrelevant = None if nonrelevant is None else check.whole("nonrelevant", nonrelevant)
+    if nonrelevant is not None and nonrelevant < measured.cutoff:
         raise SettingError(
             f"nonrelevant={nonrelevant} makes lists of {nonrelevant + 1:,} items, in which every item is among the "
             f"first {measured.cutoff:,}; choose more, or a smaller cut-off"
@@ -167,7 +176,7 @@ def bias(
     if data is not None:
         chosen = _with_popularity(data, systems, seed)
         level = Relevance.of(data, threshold).threshold
-        protocols = protocols_of_data(data, chosen, str(measured), level, groups, nonrelevant, seed, jobs)
+        protocols = protocols_of_data(data, chosen, measured, level, groups, nonrelevant, by, splits, seed, jobs)
     else:
         if systems is not None:
             raise SettingError("systems are trained on ratings, and runs are given; leave one of them out")
@@ -176,7 +185,7 @@ def bias(
         counted = test if repeats is None else counted_test(as_test(test), train, repeats)
         judged, split = _judged(runs, counted, train, threshold, ties, gaps, seed, keep_seen=repeats == "allow")
         level = judged[0].judgments.threshold
-        protocols = protocols_of_lists(judged, split, str(measured), groups, seed, strict)
+        protocols = protocols_of_lists(judged, split, measured, groups, nonrelevant, by, seed, strict)
     if data is not None and repeats is not None:
         raise SettingError("repeats says what counts of given lists; leave it out for ratings")
     answer = _answer(protocols, measured, level, alpha, seed, given=data is None, keep_seen=repeats == "allow")
@@ -243,12 +252,12 @@ def _answer(
     scores = protocols.every[0].scores
     scores.check_measured()
     comparisons = {
-        name: compare(own, alpha=alpha, seed=seed, by=averaging.by, groups=averaging.groups)
+        name: compare(own, alpha=alpha, seed=seed, average=averaging.average, groups=averaging.groups)
         for name, own, averaging in protocols.every
     }
     measuring = Measuring(metrics=[str(metric)], threshold=level)
     targets = density(protocols.split, threshold=level, keep_seen=keep_seen)
-    predicted, departures = _predicted(protocols, targets, cutoff)
+    predicted, departures = _predicted(protocols, targets, cutoff, keep_seen)
     split = protocols.split
     by_group = by_popularity(list(protocols.judged), split.test, f"Recall@{cutoff}", train=split.train)
     return Bias(
@@ -268,7 +277,9 @@ def _answer(
     )
 
 
-def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataFrame, tuple[Fact, ...]]:
+def _predicted(
+    protocols: Protocols, targets: Density, n: int, keep_seen: bool
+) -> tuple[pl.DataFrame, tuple[Fact, ...]]:
     """Return the predicted and measured precision of random ranking and of popularity, and why they differ."""
     place = protocols.every[0].scores.systems.index(POPULARITY)
     measured = measure(protocols.judged[place], metrics=f"P@{n}").average().item()
@@ -276,9 +287,10 @@ def _predicted(protocols: Protocols, targets: Density, n: int) -> tuple[pl.DataF
     rows = [("a random ranking", "σδ, equation (4)", targets.predicted_random, targets.rho)]
     departures: tuple[Fact, ...] = ()
     if ours is not None:
-        expected = expected_precision(ours, protocols.split, targets, n)
-        departures = expected.departures
-        rows.append((POPULARITY, expected.equation, expected.low, measured))
+        for unseen in (False,) if keep_seen else (False, True):
+            expected = expected_precision(ours, protocols.split, targets, n, unseen=unseen)
+            departures += expected.departures
+            rows.append((POPULARITY, expected.equation, expected.low, measured))
     names = {"system": pl.String, "equation": pl.String, "predicted": pl.Float64, "measured": pl.Float64}
     return pl.DataFrame(rows, schema=names, orient="row"), departures
 

@@ -21,6 +21,7 @@ from cranfield.rankings import Ranking, RankingOptions, Run, Targets
 from cranfield.splits import Split
 
 _CELLS = 1 << 24  # maximum number of cells (users × items) per block
+_MOST_ROUNDS, _CLOSE, _TINY = 1_000, 1e-7, 1e-300  # of scaling odds: at most, until a changes by less, the least sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +195,7 @@ class ExpectedPrecision:
 
 
 def expected_precision(
-    run: Run, split: Split, density: Density, n: int = 10, *, uniform_test: bool = False
+    run: Run, split: Split, density: Density, n: int = 10, *, uniform_test: bool = False, unseen: bool = False
 ) -> ExpectedPrecision:
     r"""Return the expected P@n of a non-personalised ranking.
 
@@ -206,6 +207,15 @@ def expected_precision(
 
     In 1R the sums bound it: over n ranks from below and over m_u = n + |PR_test(u)| − 1 ranks from above, times
     \|C\|/(n t \|PR\|), or \|R\|/(n t \|PR\|) for uniform test items.
+
+    Equation (3) leaves out that an item of a list is not in the user's training ratings, and so more likely to be in
+    the test set. With ``unseen`` it is conditioned on this: if u has rated i with the odds :math:`o_{ui}`, then
+
+    .. math::
+        E[P_s@n] = \frac{1}{n} \sum_{k=1}^{n} avg_u \frac{|PR(i_k^{u,s})|}{|R(i_k^{u,s})|}
+        \frac{\sigma\,o_{u i_k}}{1 + \sigma\,o_{u i_k}}, \qquad o_{ui} = a_u b_i
+
+    where a and b are such that every user and every item has the expected number of ratings that it has.
 
     Parameters
     ----------
@@ -220,8 +230,12 @@ def expected_precision(
         The cut-off.
     uniform_test
         Whether the test ratings are uniform over items, as in `splits.uniform_test`.
+    unseen
+        Whether to condition on items not being in training, for lists of all relevant items without training items.
     """
     n = check.whole("n", n)
+    if unseen and (uniform_test or density.one_relevant):
+        raise SettingError("unseen=True is for lists of all relevant items of a random split; leave it out")
     if run.one_relevant:
         raise SettingError("a one-relevant run keeps no lists; give the lists of all targets of the same system")
     run.refuse_gaps("the expected precision")
@@ -236,6 +250,10 @@ def expected_precision(
     places = np.searchsorted(run.users, users)
     served = (places < len(run.users)) & (run.users[np.minimum(places, len(run.users) - 1)] == users)
     places = places[served]
+    if unseen:
+        shares = np.divide(liked, rated, out=np.zeros(len(rated)), where=rated > 0)
+        value = _unseen_precision(run, split, places, shares, density.sigma, n)
+        return ExpectedPrecision(value, value, "equation (3), given that items are not in training")
     factor = density.n_ratings if uniform_test else density.n_candidates
     name = "uniform-test form of equation (3)" if uniform_test else "equation (3)"
     if not density.one_relevant:
@@ -248,6 +266,40 @@ def expected_precision(
     low = scale * _mean_sum(run, places, worth, np.full(len(places), n))
     high = scale * _mean_sum(run, places, worth, np.maximum(n + positive - 1, n))
     return ExpectedPrecision(low, high, f"bounds of 1R from the {name}", _departures(run, split, density, n))
+
+
+def _unseen_precision(
+    run: Run, split: Split, places: NDArray[np.int64], shares: NDArray[np.float64], sigma: float, n: int
+) -> float:
+    """Return the mean precision of lists whose items are not in training; ``shares`` are |PR(i)| / |R(i)|."""
+    counts = [split.train.user_counts + split.test.user_counts, split.train.item_counts + split.test.item_counts]
+    of_user, of_item = (weights[counted] for weights, counted in zip(odds_of_margins(*counts), counts))
+    rows = np.repeat(np.arange(len(run)), np.diff(run.indptr))
+    inside = (run.entry_ranks <= n) & np.isin(rows, places)
+    odds = sigma * of_user[run.users[rows[inside]]] * of_item[run.items[inside]]
+    return float((shares[run.items[inside]] * odds / (1 + odds)).sum() / (n * max(len(places), 1)))
+
+
+def odds_of_margins(users: NDArray[Any], items: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    r"""Return a and b by number of ratings, so that the odds a b of a rating give each user and item this number.
+
+    .. math:: \sum_i \frac{a_u b_i}{1 + a_u b_i} = |R(u)|, \qquad \sum_u \frac{a_u b_i}{1 + a_u b_i} = |R(i)|
+
+    This is the Rasch model, which is solved by scaling a and b in turn; all users (items) with as many ratings have the
+    same a (b), so the arrays are indexed by number of ratings.
+    """
+    (n, users_with), (m, items_with) = (np.unique(counts, return_counts=True) for counts in (users, items))
+    scale = np.sqrt(max(float(n @ users_with), 1.0))
+    a, b = n / scale, m / scale
+    for _ in range(_MOST_ROUNDS):
+        before = a
+        a = n / np.maximum((b / (1 + a[:, None] * b)) @ items_with, _TINY)
+        b = m / np.maximum((a[:, None] / (1 + a[:, None] * b)).T @ users_with, _TINY)
+        if np.abs(a - before).max(initial=0.0) <= _CLOSE * a.max(initial=0.0):
+            break
+    of_users, of_items = np.zeros(int(n.max(initial=0)) + 1), np.zeros(int(m.max(initial=0)) + 1)
+    of_users[n], of_items[m] = a, b
+    return of_users, of_items
 
 
 def _mean_sum(run: Run, places: NDArray[np.int64], worth: NDArray[np.float64], depth: NDArray[np.int64]) -> float:

@@ -1,23 +1,22 @@
-"""The same systems under a protocol in which popular items have an advantage, and under neutral ones.
+"""The same systems under designs in which popular items have an advantage, and under neutral ones.
 
 * AR: all relevant items of a user in one list, among all items that the user has not rated in training.
-* P1R: each relevant item among the items of its popularity percentile; the percentiles are averaged.
-* U1R: each relevant item separately, with the same number of test ratings for every item.
-* UAR: all relevant items in one list, with the same test ratings as U1R, among the items that have them.
+* 1R: each relevant item separately, among N_u items with a test rating (TI-NN).
+* P1R: as 1R, among items of its popularity percentile; the percentiles are averaged.
+* U1R: as 1R, with the same number of test ratings for every item.
+* AR-NN: all relevant items of a user in one list, among N_u items with a test rating (TI-NN), with as many as give a
+  random ranking the precision that it has in UAR.
+* UAR: as AR among the items with a test rating, with the same test ratings as U1R.
 
-Bellogín, Castells and Cantador (2017), sections 3 and 6.
-
-Given lists do not change: a protocol selects test ratings and the items of a list that compete. Since a list is the top
-of a ranking, all items above one of its items are known, and so is its rank among any subset of them. Candidates that
-are not in the list are assumed to follow in random order, and metrics are expectations over that order: counting them
-as missed would penalise a list that contains only popular items.
+Bellogín, Castells and Cantador (2017), sections 3 and 6. 1R and AR-NN are controls: they change the design of AR, but
+keep the advantage of popularity, which P1R, U1R and UAR then take away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,208 +24,29 @@ from numpy.typing import NDArray
 
 from cranfield._errors import CranfieldError, ImpossibleSplitError, SettingError
 from cranfield._streams import stream
+from cranfield.biases.densities import density
+from cranfield.biases.given_lists import (
+    CodedLists,
+    UniformTest,
+    among_targets,
+    each_relevant_alone,
+    over_draws,
+    uniform_thinning,
+)
 from cranfield.data import Ratings
 from cranfield.facts import Fact
 from cranfield.facts import bias as bias_facts
 from cranfield.facts import comparison as comparison_facts
-from cranfield.judgments import Context, Judged, Judgments, RunFacts, as_judged, as_runs, one_relevant
-from cranfield.measures import Averaging, Measuring, Scores, measure, measure_judged
-from cranfield.rankings import Ranking, Run, fit_each, rank_under
+from cranfield.judgments import Context, Draw, Judged, as_judged, as_runs
+from cranfield.measures import Averaging, Measuring, Scores, join_folds, measure, measure_judged
+from cranfield.metrics import Metric, check_expected
+from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, Serving, fit_each, rank_with
 from cranfield.recommenders import named_systems
 from cranfield.splits import Split, popularity_groups, random, uniform_test
-from cranfield.tables import UNKNOWN
 
-LongCodes = NDArray[np.int64]
-
-_PLAIN = Averaging(by="user")
-_BY_GROUP = Averaging(by="user", groups="equal")
-_UNIFORM = ("U1R", "UAR")
-
-
-class UniformTest(NamedTuple):
-    """Test ratings with the same number for every item."""
-
-    kept: NDArray[np.bool_]  # which of the test ratings are kept
-    is_target: NDArray[np.bool_]  # whether each item of the vocabulary has any: the set T
-    each: int  # the number of test ratings of each of these items: η
-
-
-def uniform_thinning(test: Ratings, seed: int = 0) -> UniformTest:
-    """Keep η test ratings of each item that has at least η, and none of the others.
-
-    η is the number that keeps the most ratings. Which ratings are kept is random.
-    """
-    counts = test.item_counts
-    descending = np.sort(counts[counts > 0])[::-1]
-    if len(descending) == 0:
-        raise SettingError("the test set holds no rating; there is nothing to thin")
-    each = int(descending[int(np.argmax(descending * np.arange(1, len(descending) + 1)))])
-    is_target = counts >= each
-    keys = stream(seed, "uniform thinning").random(len(test))
-    order = np.lexsort((keys, test.items))
-    place = np.empty(len(test), dtype=np.int64)
-    place[order] = np.arange(len(test)) - (np.cumsum(counts) - counts)[test.items[order]]
-    return UniformTest(is_target[test.items] & (place < each), is_target, each)
-
-
-@dataclass(frozen=True, eq=False)
-class CodedLists:
-    """The lists of a system in the codes of a split, with the test ratings of their items."""
-
-    judged: Judged
-    run: Run
-    split: Split
-
-    @classmethod
-    def of(cls, judged: Judged, split: Split) -> CodedLists:
-        """Make coded lists from judged lists, which must be whole rankings or the top of them."""
-        run = judged.run
-        if run is None or judged.is_condensed:
-            raise SettingError("these judged lists do not contain their unjudged items; judge the whole lists")
-        if run.one_relevant:
-            raise SettingError("a one-relevant run keeps no lists; give lists of all targets")
-        run.refuse_gaps("a neutral protocol")
-        return cls(judged, run, split)
-
-    @cached_property
-    def owners(self) -> LongCodes:
-        """The user of each list, in the codes of the split."""
-        return self.split.test.user_ids.recoded(self.run.users, self.run.user_ids).astype(np.int64)
-
-    @cached_property
-    def rows(self) -> LongCodes:
-        """The list of each entry."""
-        return np.repeat(np.arange(len(self.run)), np.diff(self.run.indptr))
-
-    @cached_property
-    def users(self) -> LongCodes:
-        """The user of each entry."""
-        return self.owners[self.rows]
-
-    @cached_property
-    def items(self) -> LongCodes:
-        """The item of each entry."""
-        return self.split.test.item_ids.recoded(self.run.items, self.run.item_ids).astype(np.int64)
-
-    @cached_property
-    def places(self) -> LongCodes:
-        """The index of each entry's test rating, -1 if it has none; judgments are in the order of the test ratings."""
-        places = np.full(len(self.run.items), -1, dtype=np.int64)
-        places[self.judged.places] = self.judged.pointers
-        return places
-
-    @cached_property
-    def has_list(self) -> NDArray[np.bool_]:
-        """Whether each user of the split has a list with an item."""
-        served = np.zeros(self.split.test.n_users + 1, dtype=np.bool_)
-        served[self.owners[np.diff(self.run.indptr) > 0]] = True
-        return served[:-1]
-
-    def competing(self, group_of_item: LongCodes, kept: NDArray[np.bool_]) -> LongCodes:
-        """Return the group of each entry, -1 if it does not compete: no group, or a test rating that is not kept."""
-        group = np.where(self.items == UNKNOWN, -1, np.append(group_of_item, -1)[self.items])
-        return np.where((self.places >= 0) & ~np.append(kept, True)[self.places], -1, group)
-
-    def tied(
-        self, judgments: Judgments, hits: tuple[NDArray[Any], ...], lengths: LongCodes, *, alone: bool = False
-    ) -> Judged:
-        """Return judged lists from the list, pointer, first and last rank of each hit; ranks between are as likely."""
-        lists, pointers, first, last = hits
-        name, longest, draws = self.run.name, int(lengths.max(initial=0)), self.run.draws
-        return Judged(
-            judgments=judgments,
-            lists=lists.astype(np.int32),
-            ranks=first.astype(np.int32),
-            pointers=pointers,
-            lengths=lengths.astype(np.int32),
-            tied_from=first.astype(np.int32),
-            tied_to=last.astype(np.int32),
-            ranked=RunFacts(name, ties="average", one_relevant=alone, longest=longest, shares_items=True, draws=draws),
-        )
-
-
-def candidates_by_group(split: Split, group_of_item: LongCodes, excluded: NDArray[np.bool_]) -> LongCodes:
-    """Return users × groups: the number of items of a group without a training or excluded test rating by the user."""
-    n_groups, users = int(group_of_item.max(initial=0)) + 1, split.test.n_users
-    sizes = np.tile(np.bincount(group_of_item[group_of_item >= 0], minlength=n_groups), (users, 1))
-    for ratings, out in ((split.train, None), (split.test, excluded)):
-        group = group_of_item[ratings.items]
-        gone = (group >= 0) if out is None else (group >= 0) & out
-        cells = ratings.users[gone].astype(np.int64) * n_groups + group[gone]
-        sizes = sizes - np.bincount(cells, minlength=users * n_groups).reshape(users, n_groups)
-    return np.maximum(sizes, 0)
-
-
-def each_relevant_alone(
-    lists: CodedLists, group_of_item: LongCodes, kept: NDArray[np.bool_], names: Sequence[str] = ()
-) -> Judged:
-    """Return a list for each kept relevant test rating, in which its item competes only with its group.
-
-    The rank is 1 + the number of items of the same group above it in the user's list that are not relevant to the user.
-    An item that is not in the list has each rank below the listed items of its group with equal probability. An item in
-    no group (-1) does not compete, and items of test ratings that are not kept are not candidates for their user. With
-    the names of the groups, results are averaged by group.
-    """
-    split, judgments = lists.split, lists.judged.judgments
-    test, relevant = split.test, judgments.relevant
-    group = lists.competing(group_of_item, kept)
-    liked = (lists.places >= 0) & np.append(relevant, False)[lists.places]
-    above = _above_in_group(lists.rows, group, ~liked)
-    ranks = np.zeros(len(test), dtype=np.int64)
-    held = liked & (group >= 0)
-    ranks[lists.places[held]] = above[held] + 1
-    chosen = np.flatnonzero(kept & relevant & (group_of_item[test.items] >= 0))
-    owner, own_group = test.users[chosen], group_of_item[test.items[chosen]]
-    n_groups = int(group_of_item.max(initial=0)) + 1
-    counted = (group >= 0) & ~liked & (lists.users != UNKNOWN)
-    cells = lists.users[counted] * n_groups + group[counted]
-    listed = np.bincount(cells, minlength=test.n_users * n_groups)[owner * np.int64(n_groups) + own_group]
-    open_items = candidates_by_group(split, group_of_item, relevant | ~kept)[owner, own_group]
-    last = np.maximum(open_items, listed) + 1
-    rank = ranks[chosen]
-    served = lists.has_list[owner]
-    hits = np.flatnonzero(served)
-    first, end = np.where(rank > 0, rank, listed + 1)[hits], np.where(rank > 0, rank, last)[hits]
-    lengths = np.where(served, last, 0)
-    judged = lists.tied(one_relevant(judgments, chosen), (hits, hits, first, end), lengths, alone=True)
-    return replace(judged, groups=own_group.astype(np.int16), group_names=tuple(names)) if names else judged
-
-
-def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
-    """Return one list per user of the items with test ratings, judged by the kept ones; the rest follow at random."""
-    split, kept = lists.split, thin.kept
-    group = np.where(thin.is_target, 0, -1).astype(np.int64)
-    competing = lists.competing(group, kept) >= 0
-    before = np.append(0, np.cumsum(competing))
-    rank = before[1:] - before[lists.run.indptr[:-1]][lists.rows]
-    small, place, _ = lists.judged.judgments.only(kept)
-    hit = competing & (lists.places >= 0)
-    listed = np.zeros(len(small), dtype=np.int64)
-    listed[place[lists.places[hit]]] = rank[hit]
-    shown = np.zeros(split.test.n_users + 1, dtype=np.int64)
-    shown[lists.owners] = before[lists.run.indptr[1:]] - before[lists.run.indptr[:-1]]
-    shown = shown[small.users]
-    size = np.maximum(candidates_by_group(split, group, ~kept)[small.users, 0], shown)
-    served = lists.has_list[small.users]
-    hits = np.flatnonzero(served[small.lists])
-    of_list = small.lists[hits]
-    known = listed[hits] > 0
-    first = np.where(known, listed[hits], shown[of_list] + 1)
-    order = np.lexsort((first, of_list))
-    last, lengths = np.where(known, listed[hits], size[of_list]), np.where(served, size, 0)
-    return lists.tied(small, (of_list[order], hits[order], first[order], last[order]), lengths)
-
-
-def _above_in_group(lists: LongCodes, group: LongCodes, counts: NDArray[np.bool_]) -> LongCodes:
-    """Return, for each entry, the number of counted entries of its group above it in its list; entries are in order."""
-    keys = lists * (int(group.max(initial=0)) + 2) + group + 1
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    totals = np.append(0, np.cumsum(counts[order]))[:-1]
-    first = np.searchsorted(ordered, ordered, side="left")
-    above = np.empty(len(keys), dtype=np.int64)
-    above[order] = totals - totals[first]
-    return above
+_PLAIN = Averaging()
+_UNIFORM = ("U1R", "AR-NN", "UAR")
+_USUAL, _LENGTH, _TRAIN = 99, 100, 0.8
 
 
 class Protocol(NamedTuple):
@@ -242,9 +62,19 @@ class Protocols:
     """Systems under all protocols that the ratings allow, and notes on those they do not allow."""
 
     every: tuple[Protocol, ...]  # the chosen one first
-    split: Split  # of the chosen one
+    split: Split  # of the chosen one; the first, if there are several
     judged: tuple[Judged, ...]  # its lists
     notes: tuple[Fact, ...]
+
+    @classmethod
+    def of(cls, scores: dict[str, Scores], by: str, split: Split, judged: Sequence[Judged], notes: Any) -> Protocols:
+        """Return the protocols with scores in the order in which they are shown; neutral ones need their control."""
+        notes = list(notes)
+        if by == "user" and scores.pop("P1R", None) is not None:
+            notes.append(bias_facts.NoteOn(("P1R",), "averages of percentiles are over lists, as with by='list'"))
+        kept = [name for name in bias_facts.SAYS if name in scores and bias_facts.CONTROLS.get(name, name) in scores]
+        every = tuple(Protocol(name, scores[name], _averaging(name, by)) for name in kept)
+        return cls(every, split, tuple(judged), tuple(dict.fromkeys(notes)))
 
     @property
     def runs(self) -> list[Run]:
@@ -252,97 +82,213 @@ class Protocols:
         return as_runs(self.judged)
 
 
+def _averaging(name: str, by: str) -> Averaging:
+    """Return how the lists of a protocol are averaged: those of P1R within each percentile first."""
+    if name not in bias_facts.ONE_RELEVANT or by == "user":
+        return _PLAIN
+    # Weighted by the number of their lists, the mean over users is the mean over lists; users stay the units.
+    return Averaging(average="weighted(by=relevant)", groups="equal" if name == "P1R" else "pooled")
+
+
+def levelled(relevant: NDArray[np.int64], rho: float, most: int) -> int:
+    """Return how many non-relevant items, at most ``most``, give a random ranking of each list the mean precision ρ.
+
+    ``relevant`` are the relevant items of each list: mean of r_u / (N + r_u) = ρ, with the nearest whole N.
+    """
+
+    def above(number: int) -> float:
+        return float((relevant / np.maximum(relevant + number, 1)).mean()) - rho
+
+    first = bisect_left(range(1, most), 0.0, key=lambda number: -above(number)) + 1
+    return first if first == 1 or abs(above(first)) <= abs(above(first - 1)) else first - 1
+
+
+def _number_drawn(nonrelevant: int | None, smallest: int, cutoff: int) -> int:
+    """Return the number of non-relevant items of a list: as wanted, or 99, or as many as a percentile has."""
+    if nonrelevant is not None:
+        return nonrelevant
+    return min(_USUAL, smallest - 1) if smallest > cutoff else max(_USUAL, cutoff)
+
+
+def _group_note(groups: int, smallest: int, number: int, cutoff: int) -> Fact | None:
+    """Return why P1R is not possible; None if it is."""
+    if smallest > max(number, cutoff):
+        return None
+    drawn = smallest > cutoff
+    return bias_facts.GroupsTooSmall(groups, smallest, number + 1 if drawn else cutoff, drawn=drawn)
+
+
 def protocols_of_lists(
-    judged: Sequence[Judged], split: Split, metric: str, groups: int, seed: int, strict: bool
+    judged: Sequence[Judged],
+    split: Split,
+    metric: Metric,
+    groups: int,
+    nonrelevant: int | None,
+    by: str,
+    seed: int,
+    strict: bool,
 ) -> Protocols:
     """Measure judged lists under each protocol, without training; unlisted candidates follow in random order."""
     test, threshold = split.test, judged[0].judgments.threshold
-    scores = measure(list(judged), test, metric, strict=strict)
-    chosen = Protocol(bias_facts.CHOSEN, scores, _PLAIN)
-    notes: list[Fact] = [comparison_facts.Warned(warning) for warning in scores.warnings]
-    measuring = Measuring(metrics=[metric], threshold=threshold)
-    if not measuring.wanted[0].definition.averages_ties:
-        reason = f"{metric} has no expectation over the unknown order below a list"
-        return Protocols((chosen,), split, tuple(judged), (*notes, bias_facts.NoteOn((), reason)))
-    protocols = [chosen]
+    measured = measure(list(judged), test, str(metric), strict=strict)
+    scores = {bias_facts.CHOSEN: measured}
+    notes: list[Fact] = [comparison_facts.Warned(warning) for warning in measured.warnings]
+    try:
+        check_expected([metric])
+    except SettingError as error:
+        return Protocols.of(scores, by, split, judged, [*notes, bias_facts.NoteOn((), str(error))])
+    cutoff, smallest = metric.cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
+    number, measuring = _number_drawn(nonrelevant, smallest, cutoff), Measuring(metrics=[metric], threshold=threshold)
     lists = [CodedLists.of(given, split) for given in judged]
-    cutoff, smallest = measuring.wanted[0].cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
-    if smallest > cutoff:
-        percentile = popularity_groups(split.train, groups).astype(np.int64)
-        names = [str(group) for group in range(groups)]
-        every = np.ones(len(test), dtype=np.bool_)
-        alone = [each_relevant_alone(given, percentile, every, names) for given in lists]
-        protocols.append(Protocol("P1R", measure_judged(alone, measuring), _BY_GROUP))
+
+    def alone(group: NDArray[Any], kept: NDArray[np.bool_], names: Sequence[str] = ()) -> Scores:
+        every = [each_relevant_alone(own, group.astype(np.int64), kept, names) for own in lists]
+        return measure_judged([over_draws(own, number, seed) for own in every], measuring)
+
+    every, tested = np.ones(len(test), dtype=np.bool_), test.item_counts > 0
+    scores["1R"] = alone(np.where(tested, 0, -1), every)
+    left_out = _group_note(groups, smallest, number, cutoff)
+    if left_out is None:
+        scores["P1R"] = alone(popularity_groups(split.train, groups), every, [str(group) for group in range(groups)])
     else:
-        notes.append(bias_facts.GroupsTooSmall(groups, smallest, cutoff, drawn=False))
+        notes.append(left_out)
     thin = uniform_thinning(test, seed)
+    kept = int(thin.kept.sum())
     if not (thin.kept & (test.values >= threshold)).any():
         reason = "no relevant test rating is left when every item has the same number"
-        notes.append(bias_facts.NoteOn(_UNIFORM, reason))
-        return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
-    target = np.where(thin.is_target, 0, -1).astype(np.int64)
-    alone = [each_relevant_alone(given, target, thin.kept) for given in lists]
-    together = [among_targets(given, thin) for given in lists]
-    protocols.append(Protocol("U1R", measure_judged(alone, measuring), _PLAIN))
-    protocols.append(Protocol("UAR", measure_judged(together, measuring), _PLAIN))
-    targets, kept = int(thin.is_target.sum()), int(thin.kept.sum())
-    notes.append(bias_facts.UniformRatings(thin.each, targets, kept, len(test)))
-    return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
+        return Protocols.of(scores, by, split, judged, [*notes, bias_facts.NoteOn(_UNIFORM, reason)])
+    scores["U1R"] = alone(np.where(thin.is_target, 0, -1), thin.kept)
+    uniform = [among_targets(own, thin) for own in lists]
+    scores["UAR"] = measure_judged(uniform, measuring)
+    # The control has as many test ratings, drawn at random: popular items keep their advantage.
+    chosen = np.argsort(stream(seed, "bias", "thinning").random(len(test)), kind="stable")[:kept]
+    at_random = UniformTest(np.isin(np.arange(len(test)), chosen), tested, 0)
+    plain = [among_targets(own, at_random) for own in lists]
+    rho = float((uniform[0].n_relevant / np.maximum(_sizes(uniform), 1)).mean())
+    n_relevant = plain[0].n_relevant.astype(np.int64)
+    drawn = levelled(n_relevant, rho, int((_sizes(plain) - n_relevant).max(initial=1)))
+    scores["AR-NN"] = measure_judged([over_draws(own, drawn, seed) for own in plain], measuring)
+    notes.append(bias_facts.UniformRatings(thin.each, int(thin.is_target.sum()), kept, len(test)))
+    notes.append(bias_facts.Levelled(drawn, rho))
+    return Protocols.of(scores, by, split, judged, [*notes, bias_facts.HowMeasured(number, by, 1, exact=True)])
+
+
+def _sizes(judged: Sequence[Judged]) -> NDArray[np.int64]:
+    """Return the number of candidates of each list; a system without a list has none."""
+    return np.maximum.reduce([lists.lengths for lists in judged]).astype(np.int64)
 
 
 def protocols_of_data(
-    data: Ratings, systems: Any, metric: str, level: float, groups: int, nonrelevant: int, seed: int, jobs: int | None
+    data: Ratings,
+    systems: Any,
+    metric: Metric,
+    level: float,
+    groups: int,
+    nonrelevant: int | None,
+    by: str,
+    splits: int,
+    seed: int,
+    jobs: int | None,
 ) -> Protocols:
-    """Train systems on 80 % of the ratings and measure lists of 100 items under each protocol."""
-    train, length = 0.8, 100
-    split = random(data, train=train, seed=seed)
-    notes: list[Fact] = []
-    rankings = {"AR": Ranking(length=length, threshold=level)}
-    smallest = data.n_items // groups
-    if smallest > nonrelevant:
-        split = replace(split, item_groups=popularity_groups(data, groups))
-        rankings["P1R"] = Ranking(
-            relevant="one", candidates="group", nonrelevant=nonrelevant, length="all", threshold=level
-        )
-    else:
-        notes.append(bias_facts.GroupsTooSmall(groups, smallest, nonrelevant + 1, drawn=True))
-    lists = _ranked(split, systems, rankings, seed, jobs)
-    tests = dict.fromkeys(rankings, split.test)
+    """Train systems on 80 % of the ratings of each random split, and measure them under each protocol."""
+    cutoff, smallest = metric.cutoff or 1, data.n_items // groups
+    number = _number_drawn(nonrelevant, smallest, cutoff)
+    left_out = _group_note(groups, smallest, number, cutoff)
+    notes: list[Fact] = [] if left_out is None else [left_out]
     try:
-        uniform = uniform_test(data, sigma=1.0 - train, epsilon=0.2, seed=seed)
+        check_expected([metric])
+        exact = True
+    except SettingError:
+        exact = False
+    group = popularity_groups(data, groups) if left_out is None else None
+    parts, first = [], None
+    for own_seed in range(seed, seed + splits):
+        designs, of_split = _designs(data, group, level, number, exact, own_seed)
+        notes += of_split if own_seed == seed else []
+        runs = _ranked(designs, systems, own_seed, jobs)
+        parts.append(dict(_measured(designs, runs, metric, level, notes)))
+        first = first or (designs[bias_facts.CHOSEN].split, runs[bias_facts.CHOSEN])
+    assert first is not None
+    split, of_first = first
+    names = [name for name in parts[0] if all(name in part for part in parts)]
+    scores = {name: join_folds([part[name] for part in parts], range(splits)) for name in names}
+    judged = as_judged(of_first, split.test, level, Context(split.train))
+    notes.append(bias_facts.HowMeasured(number, by, splits, exact))
+    return Protocols.of(scores, by, split, judged, notes)
+
+
+class _Design(NamedTuple):
+    """How a protocol ranks on a split, and how many items are drawn in expectation (None: nothing is)."""
+
+    split: Split
+    ranker: Ranker
+    drawn: int | None = None
+
+
+def _designs(
+    data: Ratings, group: NDArray[np.int16] | None, level: float, number: int, exact: bool, seed: int
+) -> tuple[dict[str, _Design], list[Fact]]:
+    """Return the designs on a random and on a uniform-test split of the same seed, and notes on those."""
+    split, expected = random(data, train=_TRAIN, seed=seed), number if exact else None
+    whole = Ranking(length="all", candidates="test", threshold=level)
+    single = whole.with_(relevant="one") if exact else whole.with_(relevant="one", nonrelevant=number)
+
+    def design(split: Split, ranking: Ranking, drawn: int | None = None, of: type[Ranker] = Ranker) -> _Design:
+        return _Design(split, of.of(split, Serving(), ranking, seed), drawn)
+
+    designs = {bias_facts.CHOSEN: design(split, Ranking(length=_LENGTH, threshold=level))}
+    designs["1R"] = design(split, single, expected)
+    if group is not None:
+        designs["P1R"] = design(replace(split, item_groups=group), single.with_(candidates="group"), expected)
+    try:
+        uniform = uniform_test(data, sigma=1.0 - _TRAIN, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
-        notes.append(bias_facts.NoteOn(_UNIFORM, str(error)))
+        return designs, [bias_facts.NoteOn(_UNIFORM, str(error))]
+    rho, test = density(uniform, threshold=level, candidates="test").rho, split.test
+    relevant = np.bincount(test.users[test.values >= level], minlength=test.n_users)[test.user_counts > 0]
+    among = levelled(relevant, rho, int(np.count_nonzero(test.item_counts)))
+    designs["U1R"] = design(uniform, single, expected)
+    if exact:
+        designs["AR-NN"] = design(split, whole, among, RatedRanker)
     else:
-        wanted = {
-            "U1R": Ranking(relevant="one", candidates="test", nonrelevant=nonrelevant, length="all", threshold=level),
-            "UAR": Ranking(candidates="test", length=length, threshold=level),
-        }
-        lists |= _ranked(uniform, systems, wanted, seed, jobs)
-        tests |= dict.fromkeys(wanted, uniform.test)
-        notes += [bias_facts.NoteOn(_UNIFORM, note, left_out=False) for note in uniform.notes]
-    protocols = []
-    for name, runs_under in lists.items():
-        known = split.train if name == bias_facts.CHOSEN else None
+        designs["AR-NN"] = design(split, whole.with_(nonrelevant=among, length=_LENGTH))
+    designs["UAR"] = design(uniform, whole.with_(length=_LENGTH))
+    notes = [bias_facts.NoteOn(("U1R", "UAR"), note, left_out=False) for note in uniform.notes]
+    return designs, [*notes, bias_facts.Levelled(among, rho)]
+
+
+def _ranked(designs: Mapping[str, _Design], systems: Any, seed: int, jobs: int | None) -> dict[str, list[Run]]:
+    """Train each system once on each split, and rank under each of its designs."""
+    names, runs = list(named_systems(systems, seed)), dict[str, list[Run]]()
+    if not names:
+        raise SettingError("no system is given; name at least one, such as popularity")
+    by_train: dict[int, list[str]] = {}
+    for name, design in designs.items():
+        by_train.setdefault(id(design.split.train), []).append(name)
+    for alike in by_train.values():
+        rankers, by_place = [designs[name].ranker for name in alike], dict[int, list[Run]]()
+        for done in fit_each(designs[alike[0]].split.train, systems, seed=seed, jobs=jobs):
+            by_place[done.place] = rank_with(done.result, rankers, name=names[done.place])
+        runs |= {name: [by_place[place][k] for place in sorted(by_place)] for k, name in enumerate(alike)}
+    return runs
+
+
+def _measured(
+    designs: Mapping[str, _Design], runs: Mapping[str, list[Run]], metric: Metric, level: float, notes: list[Fact]
+) -> Iterator[tuple[str, Scores]]:
+    """Yield the scores under each design; why one cannot be measured is added to the notes."""
+    for name, (split, ranker, drawn) in designs.items():
+        train = split.train if name == bias_facts.CHOSEN else None
         try:
-            scores = measure(runs_under, tests[name], metric, threshold=level, train=known)
-            protocols.append(Protocol(name, scores, _BY_GROUP if name == "P1R" else _PLAIN))
+            if drawn is None:
+                yield name, measure(runs[name], split.test, str(metric), threshold=level, train=train)
+                continue
+            judged = as_judged(runs[name], split.test, level, Context(None))
+            judgments = judged[0].judgments
+            sizes = ranker.targets.sizes(judgments.users, judgments.items if ranker.ranking.one_relevant else None)
+            over_all = [lists.fresh(draw=Draw(drawn, sizes)) for lists in judged]
+            yield name, measure_judged(over_all, Measuring(metrics=[metric], threshold=level))
         except CranfieldError as error:
             if name == bias_facts.CHOSEN:
                 raise
             notes.append(bias_facts.NoteOn((name,), str(error)))
-    judged = as_judged(lists[bias_facts.CHOSEN], split.test, level, Context(split.train))
-    return Protocols(tuple(protocols), split, tuple(judged), tuple(notes))
-
-
-def _ranked(
-    split: Split, systems: Any, rankings: dict[str, Ranking], seed: int, jobs: int | None
-) -> dict[str, list[Run]]:
-    """Train each system once, and rank under each ranking."""
-    names = list(named_systems(systems, seed))
-    by_place: dict[int, list[Run]] = {}
-    for done in fit_each(split.train, systems, seed=seed, jobs=jobs):
-        name = names[done.place]
-        by_place[done.place] = rank_under(done.result, split, list(rankings.values()), seed=seed, name=name)
-    if not by_place:
-        raise SettingError("no system is given; name at least one, such as popularity")
-    return {name: [by_place[place][k] for place in sorted(by_place)] for k, name in enumerate(rankings)}

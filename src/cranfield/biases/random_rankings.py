@@ -272,7 +272,7 @@ class RandomTargets:
     def drawn(self, seed: int, number: int) -> Judged:
         """Return one random ranking of the targets: ranks of the judged ones drawn without replacement."""
         tied, rng = self.tied(), stream(seed, "random ranking", number)
-        ranks = _random_ranks(tied.lists, self.sizes, rng)
+        ranks = random_ranks(tied.lists, self.sizes, rng)
         kept = np.flatnonzero(ranks <= self.longest)
         order = kept[np.lexsort((ranks[kept], tied.lists[kept]))]
         lists, pointers, drawn = tied.lists[order], tied.pointers[order], ranks[order].astype(np.int32)
@@ -354,7 +354,7 @@ def _side_by_side(parts: Sequence[Scores], names: Sequence[str]) -> Scores:
     )
 
 
-def _random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Return distinct ranks from 1 to the size of its list for each entry; every choice is equally likely.
 
     Ranks are drawn with replacement, and those equal to an earlier one of their list are drawn again, so each is

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._numbers import DASH, number_text, percent_text
 from cranfield._settings import settings
@@ -23,6 +25,8 @@ from cranfield.facts import bias as bias_facts
 from cranfield.metrics import kendall_tau_b
 
 _SPELLED = 4  # maximum number of changed conclusions that are listed one by one
+_CAUSES = ("popularity", "design", "unclear")
+_OF_PAIR = ("system_a", "system_b", "after", "cause")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +87,33 @@ class Bias:
 
     @cached_property
     def conclusions(self) -> pl.DataFrame:
-        """One row per pair and neutral protocol: which system is significantly better, and what changes.
+        """One row per pair and protocol: which system is significantly better than under its control.
 
-        ``change`` is ``is reversed``, ``is lost`` (significant under the chosen protocol only), ``appears`` (under the
-        neutral one only) or ``stays``.
+        ``change`` is ``is reversed``, ``is lost`` (significant under the control only), ``appears`` (under the protocol
+        only) or ``stays``. ``cause`` is ``design`` for a control itself. For a neutral protocol it is ``popularity`` if
+        the difference between the systems is another one than under the control: z = (d − d') / √(s² + s'²), corrected
+        over the pairs by Bonferroni, and otherwise ``unclear``: significance can be lost because there are fewer
+        ratings. (Both have the same users, so the standard error is too large rather than too small.)
         """
-        chosen = {(a, b): better for a, b, better in self._better(bias_facts.CHOSEN)}
+        verdicts = {name: {(a, b): better for a, b, better in self._better(name)} for name in self.comparisons}
+        margins = {name: compared.frame() for name, compared in self.comparisons.items()}
         rows = []
         for protocol in self.protocols[1:]:
-            for a, b, better in self._better(protocol.name):
-                before = chosen.get((a, b))
-                rows.append((a, b, protocol.name, before, better, _change(before, better)))
-        names = ("system_a", "system_b", "protocol", "chosen", "neutral", "change")
+            name, control = protocol.name, bias_facts.CONTROLS[protocol.name]
+            moved = _moved(margins[control], margins[name], self.comparisons[name].alpha)
+            for (pair, after), has_moved in zip(verdicts[name].items(), moved):
+                cause = "design" if name not in bias_facts.NEUTRAL else "popularity" if has_moved else "unclear"
+                before = verdicts[control][pair]
+                rows.append((*pair, name, control, before, after, _change(before, after), cause))
+        names = ("system_a", "system_b", "protocol", "control", "before", "after", "change", "cause")
         return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+    @cached_property
+    def changes(self) -> pl.DataFrame:
+        """The rows of `conclusions` in which something changes: because of popularity first, reversed ones first."""
+        changed, kinds = self.conclusions.filter(pl.col("change") != "stays"), ["is reversed", "is lost", "appears"]
+        causes = pl.col("cause").cast(pl.Enum(_CAUSES))
+        return changed.sort(causes, pl.col("change").cast(pl.Enum(kinds)), maintain_order=True)
 
     def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
         """Return each pair with the system that is significantly better, or None if neither is."""
@@ -104,10 +122,11 @@ class Bias:
 
     @cached_property
     def agreement(self) -> Mapping[str, float]:
-        """Kendall's tau-b of the averages under each neutral protocol with those under the chosen one."""
-        means = [protocol.scores.average(protocol.averaging)[:, 0] for protocol in self.protocols]
+        """Kendall's tau-b of the averages under each protocol with those under its control."""
+        means = {name: scores.average(averaging)[:, 0] for name, scores, averaging in self.protocols}
         return {
-            protocol.name: kendall_tau_b(means[0], values) for protocol, values in zip(self.protocols[1:], means[1:])
+            protocol.name: kendall_tau_b(means[bias_facts.CONTROLS[protocol.name]], means[protocol.name])
+            for protocol in self.protocols[1:]
         }
 
     @property
@@ -120,21 +139,26 @@ class Bias:
         return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
 
     def _on_winner(self) -> Iterator[Fact]:
-        """Yield whether the winner under the chosen protocol is first under neutral ones."""
-        neutral = tuple(protocol.name for protocol in self.protocols[1:])
-        if not neutral or len(self.protocols[0].scores.systems) < 2:
+        """Yield whether the winner under each control is first under the protocols that are compared with it."""
+        others = tuple(protocol.name for protocol in self.protocols[1:])
+        if not others or len(self.protocols[0].scores.systems) < 2:
             return
-        first = tuple(self.orders.filter(protocol=bias_facts.CHOSEN, place=1)["system"])
-        better, leading, level = (defaultdict[str, tuple[str, ...]](tuple) for _ in range(3))
-        for name in neutral:
-            for *pair, winner in self._better(name):
-                if first[0] in pair and winner not in (None, first[0]):
-                    better[str(winner)] += (name,)
-            top = self.orders.filter(protocol=name, place=1)["system"].to_list()
-            for system in top:
-                if system != first[0]:
-                    (level if first[0] in top else leading)[system] += (name,)
-        yield bias_facts.WinnerWithoutPopularity(first, neutral, dict(better), dict(leading), dict(level))
+        first = {name: tuple(self.orders.filter(protocol=name, place=1)["system"]) for name in self.comparisons}
+        design, popularity, opened = (defaultdict[str, tuple[str, ...]](tuple) for _ in range(3))
+        for name in others:
+            winner = first[bias_facts.CONTROLS[name]][0]
+            responsible = {"popularity": popularity, "design": design, "unclear": opened}
+            ahead = set[str]()
+            for a, b, better, cause in self.conclusions.filter(protocol=name).select(*_OF_PAIR).iter_rows():
+                if winner in (a, b) and better not in (None, winner):
+                    responsible[cause][better] += (name,)
+                    ahead.add(better)
+            for system in () if ahead else first[name]:
+                if system != winner:
+                    opened[system] += (name,)
+        yield bias_facts.WinnerWithoutPopularity(
+            first[bias_facts.CHOSEN], others, dict(design), dict(popularity), dict(opened)
+        )
 
     def _on_shares(self) -> Iterator[Fact]:
         rows = {row["system"]: row for row in self.shares.iter_rows(named=True)}
@@ -162,33 +186,34 @@ class Bias:
         of_popularity = self.orders.filter(system=self.popularity)
         places = dict(zip(of_popularity["protocol"], of_popularity["place"]))
         for name, tau in self.agreement.items():
-            yield bias_facts.OrderUnder(name, tau, places[bias_facts.CHOSEN], places[name])
+            yield bias_facts.OrderUnder(name, tau, places[bias_facts.CONTROLS[name]], places[name])
 
     def _on_changes(self) -> Iterator[Fact]:
         if len(self.protocols) == 1:
             return
-        changed = self.conclusions.filter(pl.col("change").is_in(["is reversed", "is lost"]))
-        changed_pairs, pairs = (
-            frame.select("system_a", "system_b").unique().height for frame in (changed, self.conclusions)
+        changed = self.changes
+        by_popularity, by_design, unclear, pairs = (
+            frame.select("system_a", "system_b").unique().height
+            for frame in (*(changed.filter(cause=cause) for cause in _CAUSES), self.conclusions)
         )
-        significant = sum(better is not None for *_, better in self._better(bias_facts.CHOSEN))
-        yield bias_facts.ChangedConclusions(changed_pairs, pairs, significant)
-        kinds = changed.sort(pl.col("change") == "is lost").group_by(
-            "system_a", "system_b", "chosen", "change", maintain_order=True
+        yield bias_facts.ChangedConclusions(by_popularity, by_design, unclear, pairs)
+        kinds = (
+            changed.filter(pl.col("cause") != "unclear")
+            .with_columns(better=pl.coalesce("before", "after"))
+            .group_by("system_a", "system_b", "control", "better", "change", maintain_order=True)
         )
-        for place, ((a, b, chosen, change), rows) in enumerate(kinds):
+        for place, ((a, b, control, better, change), rows) in enumerate(kinds):
             if place == _SPELLED:
                 yield bias_facts.PopularityRemark("more changes")
                 return
-            other, under = b if chosen == a else a, tuple(rows["protocol"])
-            yield bias_facts.ChangedConclusion(str(chosen), str(other), under, change == "is reversed")
+            pair = (str(better), str(b if better == a else a))
+            yield bias_facts.ChangedConclusion(*pair, str(control), tuple(rows["protocol"]), str(change))
 
     def tables(self) -> dict[str, Table]:
         """Return the tables by name: what popularity explains, the orders, the changed conclusions, and others."""
         tables = {"popularity": self._shares_table(), "orders": self._orders_table()}
-        changed = self.conclusions.filter(pl.col("change") != "stays")
-        if changed.height:
-            tables["conclusions"] = self._changes_table(changed)
+        if self.changes.height:
+            tables["conclusions"] = self._changes_table()
         tables["groups"] = self._groups_table()
         tables["predicted"] = self._predicted_table()
         if self.estimates is not None:
@@ -228,13 +253,13 @@ class Bias:
         notes = [f"{name}: {bias_facts.SAYS[name]}." for name in names]
         return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
 
-    def _changes_table(self, changed: pl.DataFrame) -> Table:
+    def _changes_table(self) -> Table:
         rows = [
-            [f"{a} / {b}", protocol, chosen or DASH, neutral or DASH, change]
-            for a, b, protocol, chosen, neutral, change in changed.iter_rows()
+            [f"{a} / {b}", f"{control} to {protocol}", before or DASH, after or DASH, change, cause]
+            for a, b, protocol, control, before, after, change, cause in self.changes.iter_rows()
         ]
-        header = ["pair", "protocol", f"better under {bias_facts.CHOSEN}", "better under it", "the conclusion"]
-        return Table(header, rows, "Conclusions that change under a neutral protocol", [])
+        header = ["pair", "protocols", "better under the first", "under the second", "the conclusion", "because of"]
+        return Table(header, rows, "Conclusions that change, and whether popularity or the design changes them", [])
 
     def _groups_table(self) -> Table:
         rows, sizes = [], {}
@@ -273,6 +298,16 @@ class Bias:
 
     def _repr_html_(self) -> str:
         return html_paragraphs(self.facts()[:1]) + self._orders_table().html()
+
+
+def _moved(control: pl.DataFrame, other: pl.DataFrame, alpha: float) -> NDArray[np.bool_]:
+    """Return for each pair whether the difference between its systems changes significantly between two protocols."""
+    changes, squared = (
+        control["difference"].to_numpy() - other["difference"].to_numpy(),
+        control["standard_error"].to_numpy() ** 2 + other["standard_error"].to_numpy() ** 2,
+    )
+    critical = NormalDist().inv_cdf(1 - alpha / (2 * max(len(changes), 1)))
+    return np.asarray(np.abs(changes) > critical * np.sqrt(squared))
 
 
 def _change(before: str | None, after: str | None) -> str:

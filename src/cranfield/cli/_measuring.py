@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 import polars as pl
 
-from cranfield import measures
+from cranfield import data, measures
 from cranfield._errors import SettingError
 from cranfield._record import Step
 from cranfield.cli._options import (
@@ -54,6 +54,7 @@ class MeasuringOptions:
     ties: Any = "trec_eval"
     negative_grades: Any = "judged"
     repeats: str | None = None
+    validation: str | None = None
     catalogue: str = NONE
     levels: str = "none"
     engine: Any = "memory"
@@ -98,20 +99,32 @@ class MeasuringOptions:
         columns = SharedColumns({role: self.reading[role] for role in ("user", "item")})
         of_runs = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
         of_ratings = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
-        ratings = [self.test, *([] if self.train is None else [self.train])]
+        if self.validation is not None and self.train is None:
+            raise SettingError("--validation goes with --train; give the training ratings, or leave it out")
+        before = [path for path in (self.train, self.validation) if path is not None]
+        ratings = [self.test, *before]
         how = {path: self._how(path, of_ratings, ratings) for path in ratings}
         files = Loaded(
             runs=together([columns.read(read_run, path, **self._how(path, of_runs, self.runs)) for path in self.runs]),
             test=columns.read(read_test, self.test, format=self.test_format, **how[self.test]),
-            train=None if self.train is None else columns.read(read, self.train, **how[self.train]),
+            train=None,
             options=self,
         )
+        if before:
+            parts = data.over_one_vocabulary([columns.read(read, path, **how[path]) for path in before])
+            rule = None if parts[0].events is None else "sum/max"
+            files = replace(files, train=data.together(parts, rule) if len(parts) > 1 else parts[0])
         columns.check()
         if self.repeats is None:
             return files
         if not isinstance(files.test, Ratings):
-            raise SettingError("--repeats needs the test set in memory; leave --engine out, or give more --memory")
+            raise SettingError("--repeats needs the whole test set at once; give enough memory for it (--memory)")
         return replace(files, test=counted_test(files.test, files.train, self.repeats))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files that are read."""
+        return (*self.runs, self.test, *(path for path in (self.train, self.validation) if path is not None))
 
     @property
     def reading_of_test(self) -> dict[str, Any]:
@@ -120,9 +133,8 @@ class MeasuringOptions:
 
     def _how(self, path: str, reading: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
         """Return the reading options of a file: those of all ``files`` of its kind, and those shared by every file."""
-        every = (*self.runs, self.test, *([] if self.train is None else [self.train]))
         written = {name: self.reading[name] for name in _WRITTEN}
-        return {**for_file(path, reading, files), **for_file(path, written, every)}
+        return {**for_file(path, reading, files), **for_file(path, written, self.files)}
 
 
 @dataclass(frozen=True)
@@ -184,8 +196,8 @@ class Loaded:
         given = [name for name, value in options.items() if value]
         if self.in_parts and given:
             raise SettingError(
-                f"{given[0]} needs all lists at once, and these are read by ranges of users; leave it out, or give "
-                "more memory (--engine memory reads all of them, whatever their size)"
+                f"{given[0]} needs all lists at once, and these are read in blocks of users; leave it out, or give "
+                "enough memory for all of them (--memory)"
             )
 
 
@@ -230,6 +242,7 @@ _OPTIONS = (
     ),
     choice_option("--ties", ["trec_eval", "input", "average"], "How to order items with equal scores."),
     click.option("--train", metavar="FILE", help="The training ratings, for popularity, novelty and checks."),
+    click.option("--validation", metavar="FILE", help="With --train: the validation part; users had its items, too."),
     click.option(
         "--repeats",
         type=click.Choice(REPEATS),
@@ -305,7 +318,7 @@ _OUTPUTS = ("out", "per_user", "migration", "report")
 
 def _check_outputs(measuring: MeasuringOptions, outputs: Mapping[str, str]) -> None:
     """Refuse to overwrite the input, or to write two outputs to one file, before any work is lost."""
-    taken = {Path(file).resolve() for file in (*measuring.runs, measuring.test, measuring.train) if file is not None}
+    taken = {Path(file).resolve() for file in measuring.files}
     for name, path in outputs.items():
         option = "--" + name.replace("_", "-")
         if Path(path).is_dir() and name != "out":

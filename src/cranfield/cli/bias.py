@@ -9,6 +9,7 @@ import click
 
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
 from cranfield.cli._options import (
+    choice_option,
     common_options,
     decision_option,
     jobs_option,
@@ -48,8 +49,12 @@ Examples:
 @click.option(
     "--nonrelevant",
     type=click.IntRange(min=1),
-    default=99,
-    help="With --data: the number of non-relevant items per list in the P1R and U1R protocols.",
+    help="The number of non-relevant items per list in the 1R, P1R and U1R protocols.  [default: 99, or as many as a "
+    "popularity group has]",
+)
+@choice_option("--by", ["list", "user"], "Whether 1R, P1R and U1R are averaged over lists or over users.")
+@click.option(
+    "--splits", type=click.IntRange(min=1), default=5, help="With --data: the number of random splits of each kind."
 )
 @decision_option(Comparing.decisions()["alpha"])
 @click.option(
@@ -73,7 +78,7 @@ def bias_command(
     train: str | None,
     repeats: str | None,
     threshold: Any,
-    nonrelevant: int,
+    splits: int,
     propensities: str | None,
     jobs: int | None,
     report: str | None,
@@ -94,9 +99,9 @@ def bias_command(
     options |= {"threshold": threshold, "propensities": _propensities(propensities)}
     if data is not None:
         refuse_idle("with --data", "test", "train", "runs", "repeats", *LIST_OPTIONS)
-        answer = bias(read(data, **reading), list(systems) or None, nonrelevant=nonrelevant, jobs=jobs, **options)
+        answer = bias(read(data, **reading), list(systems) or None, splits=splits, jobs=jobs, **options)
     else:
-        refuse_idle("without --data", "systems", "nonrelevant", "jobs")
+        refuse_idle("without --data", "systems", "splits", "jobs")
         if not runs or test is None:
             raise click.UsageError("give ratings with --data, or ranked lists with --test and --train")
         if train is None:

@@ -303,7 +303,8 @@ def _check_outputs(out: str, *others: str) -> None:
 
 def _write_with_record(ratings: Ratings, out: str, **more: Any) -> Path:
     """Write ratings, and the record with all their steps; return the record."""
-    record_checksum(write(ratings, out))
+    rule = {} if ratings.events is None else {"repeated": str(ratings.events.merging)}
+    record_checksum(write(ratings, out), rule)
     record = {
         "cranfield": __version__,
         "ratings": Path(out).name,

@@ -38,7 +38,30 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+class StudyCommand(click.Command):
+    """A command whose help shows only the options of the study that is named before ``--help``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note which study is named."""
+        ctx.meta[__name__] = next((STUDIES[word] for word in args if word in STUDIES), None)
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that the study takes, or all."""
+        study = ctx.meta.get(__name__)
+        refused = set()
+        if study is not None:
+            refused = {_PARAMETERS.get(name, name) for own in STUDIES.values() for name in own.options}
+            refused -= {_PARAMETERS.get(name, name) for name in study.options}
+            refused |= set() if study.takes_threshold else {"threshold"}
+        shown = [option for option in self.get_params(ctx) if option.name not in refused]
+        click.Command(self.name, params=shown, add_help_option=False).format_options(ctx, formatter)
+
+
+_PARAMETERS = {"known": "observed"}  # the names of options here, if they differ from those of `replicate`
+
+
+@click.command(cls=StudyCommand, epilog=_EXAMPLES)
 @click.argument("study", type=click.Choice(list(STUDIES)))
 @click.option(
     "--data",
@@ -58,7 +81,10 @@ Examples:
 @click.option("--out", metavar="FOLDER", help="The output folder; a second run continues.  [default: the study's name]")
 @click.option("--split", metavar="FILE", help="The test ratings, if the original split is known; the rest is training.")
 @click.option("--folds", type=int, help="The number of folds.  [default: the paper's]")
-@systems_option("A system. Repeat for more.  [default: the paper's]")
+@systems_option(
+    "A system. Repeat for more. They replace the paper's; in bellogin2017 only those of the same kind, and in "
+    "canamares-castells2018 and canamares-castells2020 they are added.  [default: the paper's]"
+)
 @click.option(
     "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; 20 for aftab2022]"
 )
@@ -66,14 +92,14 @@ Examples:
     "--seeds",
     type=int,
     help="The number of splits of the starting point of canamares2020, of draws in canamares-castells2018, or of "
-    "splits in aftab2022.  [default: 10; 10 and 5; 3]",
+    "splits in aftab2022.  [default: 10; 10 and 5; 5]",
 )
 @click.option(
     "--repetitions",
     type=int,
     help="How often to run the whole study, each time with other splits, draws and training runs.  [default: once]",
 )
-@click.option("--curve-seeds", type=int, help="The number of splits for the curves of canamares2020.  [default: 3]")
+@click.option("--curve-seeds", type=int, help="The number of splits for the curves of canamares2020.  [default: 5]")
 @click.option(
     "--sizes",
     metavar="GRID",
@@ -134,7 +160,10 @@ def replicate_command(
     reading: dict[str, Any],
     **options: Any,
 ) -> None:
-    """Repeat the study of a paper on any ratings: its tables, figures and claims, and which claims hold."""
+    """Repeat the study of a paper on any ratings: its tables, figures and claims, and which claims hold.
+
+    With the name of a study, --help shows its options only.
+    """
     files = [*data, *(file for file in (split, observed) if file is not None)]
     known: Ratings | list[Ratings | None] | None = None
     ratings: list[Ratings | Split] = []

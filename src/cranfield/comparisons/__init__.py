@@ -1,5 +1,6 @@
 """Comparing systems: paired tests, corrections, effect sizes, power and equivalence (decision D)."""
 
+from cranfield._registry import import_modules
 from cranfield.comparisons.answers import add_judgments, is_answered
 from cranfield.comparisons.by_segment import SegmentComparison, compare_segments, leads_frame, window_leads
 from cranfield.comparisons.comparing import (
@@ -59,3 +60,5 @@ __all__ = [
     "tipping_points",
     "window_leads",
 ]
+
+import_modules(__name__, __path__)

@@ -19,7 +19,7 @@ from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import segment as segment_facts
 from cranfield.measures import Averaging, Scores, Segments
-from cranfield.metrics import properties_of
+from cranfield.metrics import metric_label, properties_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +97,17 @@ class SegmentComparison:
         others = turned.filter(~pl.col("significant"))
         smallest: Any = others["p_corrected"].fill_nan(None).min()
         reversals = tuple(self._reversed(row) for row in shown.iter_rows(named=True))
-        return segment_facts.Reversals(self.segments.name, len(self.comparisons), reversals, len(others), smallest)
+        main = metric_label(metrics[0]) if metrics else ""
+        count = len(self.comparisons)
+        return segment_facts.Reversals(self.segments.name, count, reversals, len(others), smallest, main)
 
     def _reversed(self, row: Mapping[str, Any]) -> segment_facts.ReversedOrder:
         a, b = row["system_a"], row["system_b"]
         lower = self.segments.scores.lower_is_better[self.segments.scores.metrics.index(row["metric"])]
         inside, outside = (a if (row[where] > 0) != lower else b for where in ("inside", "outside"))
         return segment_facts.ReversedOrder(
-            self.segments.name, row["group"], row["metric"], (a, b), (inside, outside), row["inside"], row["outside"],
-            row["p"], row["p_corrected"], row["test"],
+            self.segments.name, row["group"], metric_label(row["metric"]), (a, b), (inside, outside), row["inside"],
+            row["outside"], row["p"], row["p_corrected"], row["test"],
         )  # fmt: skip
 
     @property
@@ -127,6 +129,26 @@ class SegmentComparison:
         """Return the averages by group as a table for people."""
         averages = self.averaged.table(self.averaging, level=1 - self.alpha)
         return replace(averages, notes=self.notes)
+
+    def summary(self) -> Table:
+        """Return the averages by group without intervals, with what is significant in each group marked."""
+        averages = self.averaged.table(self.averaging, level=None)
+        marks = {
+            (group, metric_label(metric), system): mark
+            for group, part in self.comparisons.items()
+            if part is not None
+            for (metric, system), mark in part.marks().items()
+        }
+        rows = [
+            [
+                replace(cell, raised=marks.get((row[0].text, name, row[1].text), ""))
+                for name, cell in zip(averages.header, row)
+            ]
+            for row in averages.cells()
+        ]
+        part = next((part for part in self.comparisons.values() if part is not None and part.marks()), None)
+        key = "" if part is None else f". Within a group: {part.key_to_marks.removesuffix('.')} ({part.tested})"
+        return replace(averages, rows=rows, caption=averages.caption + key, notes=self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON (NaN becomes null)."""

@@ -21,12 +21,12 @@ from cranfield._terminal import progress
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.effects import effects, outcomes_of
 from cranfield.comparisons.errors import chosen_test
-from cranfield.comparisons.intervals import Relative, largest_statistics, relative_differences
+from cranfield.comparisons.intervals import largest_statistics, relative_differences
 from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
 from cranfield.facts import comparison as comparison_facts
-from cranfield.measures import Averaging, AveragingOptions, Crossed, Scores
+from cranfield.measures import Averaging, AveragingOptions, Errors, Scores
 from cranfield.metrics import properties_of
 from cranfield.recommenders import system_among
 
@@ -52,8 +52,8 @@ def rejected_share(
         for k in range(subsets):
             keys = stream(seed, "compare", "subset", k).random(n_users)
             users = np.sort(np.argsort(keys, kind="stable")[:n_drawn])
-            for count, verdict in zip(rejected, test([sample.restrict(users) for sample in data])):
-                count += verdict.p < alpha
+            for count, test_result in zip(rejected, test([sample.restrict(users) for sample in data])):
+                count += test_result.p < alpha
             bar.advance()
     return [count / subsets for count in rejected]
 
@@ -191,7 +191,7 @@ def compare(
     scores
         The `Scores` returned by ``measure``; a list of them, one per repetition (new splits, new
         seeds); or per-user values as ``{system: values}`` or as a dataframe (Spark dataframes too) with one column per
-        system. With repetitions, the test is over users crossed with repetitions: see `Crossed`.
+        system. With repetitions, the test is over users crossed with repetitions: see `Errors`.
     significance
         ``permutation``, ``student`` (or ``t``), ``wilcoxon``, ``sign``, ``bootstrap``, ``tukey``, ``log_student``; with
         settings as in ``wilcoxon(zeros=pratt)``.
@@ -278,9 +278,8 @@ def compare_scores(
     # The averages are over the users of the test: over other users, the systems could be in the opposite order.
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
-    verdicts: list[TestResult] = run(data)
-    relative = relative_differences(data, alpha, seed)
-    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, verdicts, relative)]
+    test_results: list[TestResult] = run(data)
+    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, test_results)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -300,16 +299,23 @@ def compare_scores(
         relevance=(scores if len(data) == len(scores.metrics) else scores.only(names)).relevance,
         nothing_relevant=scores.nothing_relevant,
         repetitions=1 if scores.repetitions is None else int(scores.repetitions.max()) + 1,
-        spread=tuple(tuple(Crossed.of(part.system_cells()).spread.tolist()) for part in data if part.cells is not None),
+        spread=tuple(_spread_of_systems(part) for part in data if part.cells is not None),
         samples=tuple(data),
         trained_once=scores.trained_once,
         **(_shortfall(scores, comparing, averaging, metrics, seed) if among_served else {}),
-        made_for=scores.made_for,
+        made_for=(*scores.made_for, *comparison_facts.OnRepeats.of(scores.notes)),
         warnings=scores.warnings,
         left_out=tuple(name for name in scores.left_out_by(averaging) if name in names),
         counted=counted,
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
+
+
+def _spread_of_systems(sample: Sample) -> tuple[float, ...]:
+    """Return the standard deviation of each average between repetitions."""
+    spread = Errors.crossed(sample.system_cells()).spread
+    assert spread is not None
+    return tuple(sample.in_units(spread, sample.system_averages).tolist())
 
 
 def _shortfall(
@@ -346,28 +352,29 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def comparison_rows(
-    sample: Sample, verdict: TestResult, relative: Relative, comparing: Comparing, seed: int
-) -> pl.DataFrame:
+def comparison_rows(sample: Sample, test_result: TestResult, comparing: Comparing, seed: int) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)
     largest = largest_statistics(sample, outcomes[1], seed) if together else None
     effect = effects(sample, outcomes, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"
-    ends = (verdict.lower, verdict.upper) if by_the_test else (None, None)
-    most = np.maximum(sample.largest, np.abs(effect.difference))
-    lower, upper = (
-        np.clip(own if own is not None else of_t, -most, most) for own, of_t in zip(ends, (effect.lower, effect.upper))
-    )
-    relative = relative.widened(effect.widened)
-    if parse(comparing.significance).name != "tukey":  # its intervals hold for all pairs together
-        relative = relative.beside(lower, upper)
-    corrected: Floats = CORRECTIONS.call(comparing.correction, verdict.p)
+    lower, upper = effect.lower, effect.upper
+    if by_the_test and test_result.lower is not None and test_result.upper is not None:
+        lower, upper = test_result.lower, test_result.upper
+    relative = relative_differences(sample, lower, upper, effect.users_error)
+    reach = (upper - lower) / 2
+    difference = effect.mean_a - effect.mean_b
+    most = np.maximum(sample.largest, np.abs(difference))
+    lower, upper = (np.clip(sample.in_units(end, effect.mean_b), -most, most) for end in (lower, upper))
+    corrected: Floats = CORRECTIONS.call(comparing.correction, test_result.p)
+    level = np.full(sample.n_pairs, comparing.alpha / max(np.count_nonzero(~np.isnan(test_result.p)) * together, 1))
     if largest is not None and comparing.correction == CORRECTION:
-        corrected = largest.corrected(verdict.p, effect.p_of_t)
+        corrected, level[:] = largest.corrected(test_result.p, effect.p_of_t), largest.level(comparing.alpha)
+    elif parse(comparing.significance).name == "tukey":
+        level = effect.level_of(reach)
     significant = corrected < comparing.alpha
-    direction = effect.difference if verdict.direction is None else verdict.direction
+    direction = difference if test_result.direction is None else test_result.direction
     a_better = (direction > 0) != sample.lower_is_better
     ordered = properties_of(sample.metric).role != "description"
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
@@ -375,16 +382,19 @@ def comparison_rows(
         (a if leads else b) if ordered and differs and d != 0 else None
         for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
     ]
-    spread = [None] * sample.n_pairs if effect.spread is None else effect.spread
+    spread = [None] * sample.n_pairs if effect.spread is None else sample.in_units(effect.spread, effect.mean_b)
     return pl.DataFrame(
         {
             "metric": [sample.metric] * sample.n_pairs,
             "system_a": first,
             "system_b": second,
-            **{name: getattr(effect, name) for name in ("mean_a", "mean_b", "difference")},
+            "mean_a": effect.mean_a,
+            "mean_b": effect.mean_b,
+            "difference": difference,
             "lower": lower,
             "upper": upper,
-            **{name: getattr(effect, name) for name in ("standard_error", "degrees")},
+            "standard_error": sample.in_units(effect.standard_error, effect.mean_b),
+            "degrees": effect.degrees,
             "spread": pl.Series(spread, dtype=pl.Float64),
             "relative": relative.difference,
             "relative_lower": relative.lower,
@@ -392,13 +402,14 @@ def comparison_rows(
             **{name: getattr(effect, name) for name in ("effect", "effect_lower", "effect_upper")},
             **{name: getattr(effect, name).astype(np.int64) for name in ("wins", "ties", "losses")},
             "superiority": effect.superiority,
-            "p": verdict.p,
+            "p": test_result.p,
             "p_corrected": corrected,
             "significant": significant,
             "better": pl.Series(better, dtype=pl.String),
             "n": sample.n,
+            "level": level,
             "test": [comparing.significance] * sample.n_pairs,
-            "method": [str(method) for method in verdict.method],
-            "error_bound": verdict.error,
+            "method": [str(method) for method in test_result.method],
+            "error_bound": test_result.error,
         }
     )

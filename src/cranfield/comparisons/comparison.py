@@ -23,10 +23,12 @@ from cranfield.comparisons.gate import NONE as NO_MARGIN
 from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.samples import logarithm
 from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
+from cranfield.measures import Averaging
 from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
@@ -62,7 +64,7 @@ class Comparison:
     served, common
         If some users have no list: how many users each system serves, and the comparison among users that all serve.
     made_for
-        Notes on systems that were made for some users only: see `Scores.made_for`.
+        Notes on systems that were made for some users only (see `Scores.made_for`), and on items that users had before.
     nothing_relevant
         Why no test item is relevant, if none is: see `Scores.nothing_relevant`.
     repetitions
@@ -118,14 +120,15 @@ class Comparison:
         Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
         interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
         between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
-        bootstrap interval ``relative_lower, relative_upper``, NaN where mean_b is 0; ``effect`` (d_z) with
+        interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
         ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
         losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant), ``n`` users; ``test, method`` and ``error_bound``, how p was
-        computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets were
-        drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously (`largest_statistics`);
-        otherwise each holds for its pair alone. With repetitions, the test and the intervals are over users crossed
-        with repetitions (`Crossed`).
+        ``better`` (the better system, if significant), ``n`` users; the ``level`` at which the correction tests a
+        single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test, method`` and ``error_bound``,
+        how p was computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets
+        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously
+        (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test and the intervals
+        are over users crossed with repetitions (`Errors`).
         """
         return self.rows
 
@@ -187,7 +190,10 @@ class Comparison:
         return [int(s) for s in np.argsort(values, kind="stable")]
 
     def power(self, difference: float | None = None, *, wanted: float = 0.8) -> pl.DataFrame:
-        """Return, for each metric and pair, what a two-sided paired t-test at α can detect with users like these.
+        """Return, for each metric and pair, what a two-sided paired t-test can detect with users like these.
+
+        The test has the level that the correction gives to a single pair, ``level`` in `frame`. Holm's steps and the
+        correction of Benjamini and Hochberg find a little more.
 
         Columns: ``sd`` of the differences; ``smallest_difference`` that these users can show with the ``wanted`` power;
         the given ``difference`` (or the observed one), the ``power`` to detect it, and the ``users_needed`` to detect
@@ -195,7 +201,7 @@ class Comparison:
         that matters. With repetitions, the test is over users crossed with repetitions; ``users_needed`` is then NaN,
         since more users do not make the spread between repetitions smaller.
         """
-        return effects.power_frame(self.rows, self.alpha, difference, wanted, repeated=bool(self.spread))
+        return effects.power_frame(self.rows, difference, wanted, repeated=bool(self.spread), shift=self._shift)
 
     def equivalence(self, margin: float, *, relative: bool = False) -> pl.DataFrame:
         """Return, for each metric and pair, whether the systems differ by no more than ``margin`` (TOST).
@@ -206,7 +212,16 @@ class Comparison:
         ``equivalent``.
         """
         lower = np.array([self.lower_is_better[self.metrics.index(name)] for name in self.rows["metric"]])
-        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative)
+        return effects.equivalence_frame(self.rows, lower, self.alpha, margin, relative, self._shift)
+
+    @property
+    def _shift(self) -> float | None:
+        """What geometric means add to each value (`Sample`); None for other averages, which are tested as they are."""
+        average = Averaging(average=self.step.settings.get("average", "mean"))
+        return logarithm(average.kind).get("shift")
+
+    def _smallest_differences(self, rows: pl.DataFrame) -> Floats:
+        return effects.smallest_differences(rows, shift=self._shift)
 
     def no_worse(
         self,
@@ -325,7 +340,7 @@ class Comparison:
     def _standings(self) -> tuple[list[comparison_facts.MetricStanding], list[comparison_facts.Unmeasured]]:
         """How systems stand by each metric, and the metrics by which nothing can be said."""
         # Only this column of `power` is computed: the others are slow if there are many pairs.
-        rows = self.rows.with_columns(smallest_difference=effects.smallest_differences(self.rows, self.alpha))
+        rows = self.rows.with_columns(smallest_difference=self._smallest_differences(self.rows))
         known: list[comparison_facts.MetricStanding] = []
         without: dict[comparison_facts.Unmeasured, list[str]] = {}
         for m, metric in enumerate(self.metrics):
@@ -338,8 +353,8 @@ class Comparison:
 
     @property
     def paragraph(self) -> comparison_facts.ResultsParagraph | None:
-        """The results as a paragraph for a paper; None if nothing was measured."""
-        if self.main is None:
+        """The results as a paragraph for a paper; None without a metric that has winners."""
+        if self.main is None or self.main.role == "description":
             return None
         comparisons = len(self.of_metric(self.main.metric))
         return comparison_facts.ResultsParagraph(self.main, self.significance, self.correction, self.alpha, comparisons)
@@ -355,8 +370,19 @@ class Comparison:
             doubts.append(comparison_facts.TrainedOnce(self.trained_once))
         if self.spread:
             spread = dict(zip(self.systems, self.spread[0]))
-            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split))
+            smallest = self._smallest_of_repetitions
+            doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
         return doubts + self._disagreements
+
+    @property
+    def _smallest_of_repetitions(self) -> tuple[float, ...]:
+        """The smallest differences by the first metric that pairs can show, of those that repetitions limit.
+
+        There the degrees of freedom are close to those of repetitions, since most of the variance is between these.
+        """
+        few = pl.col("degrees") < pl.min_horizontal(2 * (self.repetitions - 1), pl.col("n") - 1)
+        limited = self.of_metric(self.metrics[0]).filter(few)
+        return tuple(np.sort(self._smallest_differences(limited)).tolist())
 
     def _shortfall(self, served: comparison_facts.Served, common: Comparison) -> comparison_facts.Served:
         """Return how many users each system serves, with the answer among users that all serve if it is another one."""
@@ -415,7 +441,8 @@ class Comparison:
             of_signs = " of signs" if spelled.name == "sign" else ""
             test = f"t-test{of_signs} over users crossed with {self.repetitions} repetitions (in place of the {test})"
         correction = comparison_facts.CORRECTIONS.get(self.correction, f"with {self.correction}")
-        return f"{test}, {correction}, level {self.alpha:g}"
+        corrected = [] if spelled.name == "tukey" else [correction]  # it corrects by itself
+        return ", ".join([test, *corrected, f"level {self.alpha:g}"])
 
     @property
     def caption(self) -> str:
@@ -430,7 +457,7 @@ class Comparison:
         """What the intervals of differences are, in one line: with corrected p-values they hold simultaneously."""
         level = f"{100 * (1 - self.alpha):g} % intervals"
         if parse(self.significance).name == "tukey":
-            return f"{level} that hold for all pairs at once; those of percentages hold for each pair separately"
+            return f"{level} that hold for all pairs at once"
         if self.correction == "none":
             return f"{level}, for each pair separately"
         if len(self.rows) <= len(self.metrics):
@@ -460,15 +487,14 @@ class Comparison:
 
         first = 0 if self.main is None else self.metrics.index(self.main.metric)
         rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
-        marked = self.marked(Table(["system", *self.metrics], rows, self.caption, self.notes))
-        return replace(marked, header=["system", *map(metric_label, self.metrics)])
+        return self.marked(Table(["system", *map(metric_label, self.metrics)], rows, self.caption, self.notes))
 
     def marked(self, table: Table) -> Table:
         """Return a table of systems × metrics with what is significant, which its caption explains.
 
         Systems that share a letter do not differ significantly; with a baseline, † is better and ‡ worse than it.
         """
-        marks = self.marks()
+        marks = {(metric_label(metric), system): mark for (metric, system), mark in self.marks().items()}
         if not marks:
             return table
         rows = [
@@ -480,14 +506,18 @@ class Comparison:
         return replace(table, rows=rows, caption=f"{table.caption}. {marked}" if table.caption else marked)
 
     def differences(self) -> Table:
-        """Return the differences of the main metric from the baseline, or from the best system, one row per system."""
+        """Return the differences of the main metric from the baseline, or from the best system, one row per system.
+
+        The averages are marked as in `summary`.
+        """
         if self.main is None:
             return Table(["system"], [], self.caption, self.notes)
         main, reference = self.main, self.main.reference
         header = ["system", main.name, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
                   "better/equal/worse"]  # fmt: skip
-        rows = []
-        for system, mean in main.means.items():
+        rows: list[list[str | Cell]] = []
+        marks, ranks = self.marks(), places(np.array([*main.means.values()]), main.lower_is_better, main.digits)
+        for rank, (system, mean) in zip(ranks, main.means.items()):
             cells = ["–"] * 5
             if system in main.against:
                 lead = main.pair(system, reference)
@@ -496,8 +526,11 @@ class Comparison:
                 effect = row["effect"] if forward else -row["effect"]
                 cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
                          "/".join(f"{count:,}" for count in counts)]  # fmt: skip
-            rows.append([system, number_text(mean, main.digits), *cells])
-        return Table(header, rows, f"{main.name} against {reference}; {self.caption}; {self.intervals}", self.notes)
+            marked = Cell(number_text(mean, main.digits), rank == 0, rank == 1, marks.get((main.metric, system), ""))
+            rows.append([system, marked, *cells])
+        said = f"{main.name} against {reference}; {self.caption}; {self.intervals}"
+        key = f". {self.key_to_marks.removesuffix('.')}" if marks else ""
+        return Table(header, rows, f"{said}{key}", self.notes)
 
     def overview(self) -> Table:
         """Return `summary` for a terminal, with the `differences` of the main metric beside its averages."""

@@ -15,16 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError
 from cranfield._numbers import DASH, number_text
+from cranfield._roots import enclosed
 from cranfield._table import Table
-from cranfield.comparisons.errors import moments, standard_errors, two_sided
-from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.errors import moments, standard_errors
+from cranfield.comparisons.sample import Floats, Sample, log_in_units
 from cranfield.facts import ends_text, p_text, share_text
 
 # Above this non-centrality, SciPy's series converge slowly or not at all.
 _FAR = 40.0
 
 
-def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
+def power(n: ArrayLike, effect: ArrayLike, alpha: ArrayLike = 0.05) -> Floats:
     """Return the chance that a two-sided paired t-test with n users rejects at ``alpha``.
 
     P(|T| > t_{1−α/2, n−1}) for T of the non-central t distribution with n − 1 degrees of freedom and non-centrality
@@ -34,7 +35,7 @@ def power(n: ArrayLike, effect: ArrayLike, alpha: float = 0.05) -> Floats:
     return np.where(n > 1, power_of_shift(np.sqrt(n) * effect, np.maximum(n - 1, 1), alpha), 0.0)
 
 
-def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) -> Floats:
+def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: ArrayLike = 0.05) -> Floats:
     """Return P(|T| > t_{1−α/2}) for T of the non-central t distribution with a non-centrality of 0 or more, ``shift``.
 
     The shift is a difference in standard errors.
@@ -42,7 +43,7 @@ def power_of_shift(shift: ArrayLike, degrees: ArrayLike, alpha: float = 0.05) ->
     from scipy.stats import nct, t
 
     shift, freedom = np.broadcast_arrays(np.asarray(shift, dtype=np.float64), np.asarray(degrees, dtype=np.float64))
-    critical = t.isf(alpha / 2, freedom)
+    critical = t.isf(np.asarray(alpha) / 2, freedom)
     # Far from 0 the other tail adds nothing, and its cdf is numerically unreliable there.
     other = np.where(shift < 5, np.nan_to_num(nct.cdf(-critical, freedom, np.minimum(shift, 5))), 0.0)
     return np.clip(chance_above(critical, shift, freedom) + other, 0.0, 1.0)
@@ -73,11 +74,11 @@ def _far(shift: Floats, t: Floats, degrees: Floats) -> Floats:
     return chance
 
 
-def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+def users_needed(effect: ArrayLike, alpha: ArrayLike = 0.05, wanted: float = 0.8) -> Floats:
     """Return the smallest number of users that gives the test the ``wanted`` power; infinite if there is no effect."""
     from scipy.special import ndtri
 
-    effect = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64)))
+    effect, alpha = np.abs(np.atleast_1d(np.asarray(effect, dtype=np.float64))), np.asarray(alpha)
     possible = effect > 1e-7
     # Normal quantiles give a slightly smaller number than t quantiles, so the search starts there.
     fewest = np.floor(((ndtri(wanted) - ndtri(alpha / 2)) / np.where(possible, effect, 1.0)) ** 2)
@@ -95,16 +96,17 @@ def users_needed(effect: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) ->
     return np.where(np.isnan(effect), np.nan, np.where(possible, high, np.inf))
 
 
-def smallest_shift(degrees: ArrayLike, alpha: float = 0.05, wanted: float = 0.8) -> Floats:
+def smallest_shift(degrees: ArrayLike, alpha: ArrayLike = 0.05, wanted: float = 0.8) -> Floats:
     """Return the smallest difference, in standard errors, that a two-sided t-test detects with the ``wanted`` power."""
-    degrees, place = np.unique(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), return_inverse=True)
-    return np.array(_smallest_shifts(tuple(degrees.tolist()), alpha, wanted))[place]
+    tests = np.stack(np.broadcast_arrays(np.atleast_1d(np.asarray(degrees, dtype=np.float64)), alpha))
+    tests, place = np.unique(tests, axis=1, return_inverse=True)
+    return np.array(_smallest_shifts(*map(tuple, tests.tolist()), wanted))[place.ravel()]
 
 
 @lru_cache(maxsize=256)
-def _smallest_shifts(degrees: tuple[float, ...], alpha: float, wanted: float) -> list[float]:
-    """Return the smallest shift for each number of degrees; cached, since every verdict needs the same few."""
-    freedom = np.array(degrees)
+def _smallest_shifts(degrees: tuple[float, ...], levels: tuple[float, ...], wanted: float) -> list[float]:
+    """Return the smallest shift of each test; cached, since every verdict needs the same few."""
+    freedom, alpha = np.array(degrees), np.array(levels)
     low, high = np.zeros(freedom.shape), np.full(freedom.shape, 4.0)
     while (short := (high < 1e150) & (power_of_shift(high, freedom, alpha) < wanted)).any():
         low, high = np.where(short, high, low), np.where(short, 2 * high, high)
@@ -170,14 +172,33 @@ def pairs_table(rows: pl.DataFrame, alpha: float, caption: str, notes: Sequence[
     return Table(header, cells, caption, notes)
 
 
-def smallest_differences(rows: pl.DataFrame, alpha: float, wanted: float = 0.8) -> Floats:
+def smallest_differences(rows: pl.DataFrame, wanted: float = 0.8, *, shift: float | None = None) -> Floats:
     """Return the smallest difference that the users of each row of `Comparison.frame` show with the wanted power."""
-    n, error, degrees = _columns(rows, "n", "standard_error", "degrees")
-    return np.where(n > 1, smallest_shift(degrees, alpha, wanted) * error, np.nan)
+    n, error, degrees, mean_b, level = _columns(rows, "n", "standard_error", "degrees", "mean_b", "level")
+    size = smallest_shift(degrees, level, wanted) * _tested(error, mean_b, shift)
+    return np.where(n > 1, _in_units(size, mean_b, shift), np.nan)
+
+
+def _tested(size: Floats, mean_b: Floats, shift: float | None) -> Floats:
+    """Return sizes in the metric's unit on the scale of the test, which has logarithms if there is a ``shift``."""
+    if shift is None:
+        return size
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log1p(np.maximum(size / (mean_b + shift), -1.0))
+
+
+def _in_units(size: Floats, mean_b: Floats, shift: float | None) -> Floats:
+    """Return sizes on the scale of the test in the metric's unit."""
+    return size if shift is None else log_in_units(size, mean_b, shift)
 
 
 def power_frame(
-    rows: pl.DataFrame, alpha: float, difference: float | None, wanted: float, *, repeated: bool
+    rows: pl.DataFrame,
+    difference: float | None,
+    wanted: float,
+    *,
+    repeated: bool,
+    shift: float | None = None,
 ) -> pl.DataFrame:
     """Return what the users of each row of `Comparison.frame` can show; see `Comparison.power`."""
     _checks.share("wanted", wanted)
@@ -187,22 +208,29 @@ def power_frame(
             f"difference={difference:g} is not a difference to detect; give a number above 0, such as 0.01"
         )
     n, error, degrees, observed = _columns(rows, "n", "standard_error", "degrees", "difference")
-    sd = error * np.sqrt(n)
+    mean_b, level = _columns(rows, "mean_b", "level")
+    sd = _tested(error, mean_b, shift) * np.sqrt(n)
     size = np.abs(observed) if difference is None else np.full(len(n), difference)
+    tested = np.abs(_tested(observed if difference is None else size, mean_b, shift))
     with np.errstate(divide="ignore", invalid="ignore"):
-        known = np.where(np.isnan(sd), np.nan, np.minimum(size / sd, 1e6))
+        known = np.where(np.isnan(sd), np.nan, np.minimum(tested / sd, 1e6))
     effect = np.where(size == 0, 0.0, known)
     return rows.select(*PAIR, "n").with_columns(
-        sd=sd,
-        smallest_difference=smallest_differences(rows, alpha, wanted),
+        sd=_in_units(sd, mean_b, shift),
+        smallest_difference=smallest_differences(rows, wanted, shift=shift),
         difference=size,
-        power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, alpha), 0.0),
-        users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, alpha, wanted),
+        power=np.where(n > 1, power_of_shift(np.sqrt(n) * effect, degrees, level), 0.0),
+        users_needed=np.full(len(n), np.nan) if repeated else users_needed(effect, level, wanted),
     )
 
 
 def equivalence_frame(
-    rows: pl.DataFrame, lower_is_better: NDArray[np.bool_], alpha: float, margin: float, relative: bool
+    rows: pl.DataFrame,
+    lower_is_better: NDArray[np.bool_],
+    alpha: float,
+    margin: float,
+    relative: bool,
+    shift: float | None = None,
 ) -> pl.DataFrame:
     """Return whether the systems of each row of `Comparison.frame` are equivalent; see `Comparison.equivalence`."""
     from scipy.special import stdtrit
@@ -211,16 +239,19 @@ def equivalence_frame(
         raise SettingError(f"margin={margin!r} is not above 0; give the largest difference that would not matter")
     difference, error, degrees, mean_b = _columns(rows, "difference", "standard_error", "degrees", "mean_b")
     margins = np.full(len(rows), float(margin)) * (np.abs(mean_b) if relative else 1.0)
-    tests = two_one_sided(difference, error, degrees + 1, margins)
-    no_worse = np.where(lower_is_better, tests.not_above, tests.not_below)
+    difference, error, above, below = (_tested(size, mean_b, shift) for size in (difference, error, margins, -margins))
+    not_above = two_one_sided(difference, error, degrees + 1, above).not_above
+    not_below = two_one_sided(difference, error, degrees + 1, -below).not_below
+    equivalent = np.maximum(not_above, not_below)
+    no_worse = np.where(lower_is_better, not_above, not_below)
     reach = stdtrit(degrees, 1 - alpha) * error
     return rows.select(*PAIR, "difference").with_columns(
-        lower=difference - reach,
-        upper=difference + reach,
+        lower=_in_units(difference - reach, mean_b, shift),
+        upper=_in_units(difference + reach, mean_b, shift),
         margin=margins,
-        p_equivalent=tests.equivalent,
+        p_equivalent=equivalent,
         p_no_worse=no_worse,
-        equivalent=tests.equivalent < alpha,
+        equivalent=equivalent < alpha,
         no_worse=no_worse < alpha,
         n=rows["n"],
     )
@@ -232,16 +263,16 @@ def _columns(rows: pl.DataFrame, *names: str) -> list[Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Effects:
-    """The effect sizes of every pair of a sample."""
+    """The effect sizes of every pair of a sample; differences, errors and intervals are on the scale of the test."""
 
     mean_a: Floats
     mean_b: Floats
     difference: Floats
     standard_error: Floats
-    degrees: Floats  # of freedom of the standard error
+    degrees: Floats  # of freedom with which Student's t has the same interval
     lower: Floats  # the interval of the difference, by Student's t
     upper: Floats
-    widened: Floats  # its width as a multiple of that of the 1 − α interval for this pair alone, over users alone
+    users_error: Floats  # the standard error over users alone
     spread: Floats | None  # the standard deviation of the difference between repetitions
     effect: Floats  # d_z = mean(d) / sd(d), the standardised paired difference
     effect_lower: Floats  # its interval: that of the non-centrality of t, times the standard error over sd(d)
@@ -250,12 +281,15 @@ class Effects:
     ties: Floats
     losses: Floats
     superiority: Floats  # (wins + ties/2) / n: the chance that the first system serves a user better
+    p_of_t: Floats  # the p-value that belongs to the interval; NaN where there is no standard error
 
-    @property
-    def p_of_t(self) -> Floats:
-        """The two-sided p-value of difference / standard error; NaN where there is no standard error."""
-        p = two_sided(self.difference, self.standard_error, self.degrees)
-        return np.where(np.isnan(self.standard_error), np.nan, p)
+    def level_of(self, reach: Floats) -> Floats:
+        """Return the level of Student's interval with this half width; 1 where there is no spread."""
+        from scipy.special import stdtr
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(self.standard_error > 0, reach / self.standard_error, 0.0)
+        return np.asarray(2 * stdtr(self.degrees, -t))
 
 
 def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | None = None) -> Effects:
@@ -263,19 +297,17 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
 
     ``level`` is the level of each pair's interval, if it is not α: see `LargestStatistics.level`.
     """
-    from scipy.special import stdtrit
-
+    level = alpha if level is None else level
     a, b = sample.averages(slice(0, sample.n_pairs))
     n, sd, wins, losses = outcomes
-    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), a - b
+    ties, errors, difference = n - wins - losses, standard_errors(sample, n, sd), sample.tested_difference(a, b)
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = stdtrit(errors.degrees, 1 - (alpha if level is None else level) / 2) * errors.error
-        alone = stdtrit(np.maximum(n - 1, 1), 1 - alpha / 2)
-        widened = np.where(errors.users_error > 0, reach / (alone * errors.users_error), 1.0)
+        reach = errors.reach(level)
+        degrees = errors.degrees(level, reach)
         d_z = np.where((sd > 0) & (n > 1), difference / sd, np.where(difference == 0, 0.0, np.nan))
         t = np.where(difference == 0, 0.0, difference / errors.error)
         scale = np.where(sd > 0, errors.error / sd, 1 / np.sqrt(n))
-        least, most = noncentralities(t, errors.degrees, alpha if level is None else level)
+        least, most = noncentralities(t, degrees, level)
         superiority = (wins + ties / 2) / n
     if sample.lower_is_better:
         wins, losses, superiority = losses, wins, 1 - superiority
@@ -284,10 +316,10 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         b,
         difference,
         errors.error,
-        errors.degrees,
+        degrees,
         difference - reach,
         difference + reach,
-        widened,
+        errors.users_error,
         errors.spread,
         d_z,
         np.where(n > 1, scale * least, np.nan),
@@ -296,6 +328,7 @@ def effects(sample: Sample, outcomes: Outcomes, alpha: float, level: float | Non
         ties,
         losses,
         superiority,
+        errors.p(difference),
     )
 
 
@@ -333,42 +366,3 @@ def outcomes_of(sample: Sample) -> Outcomes:
         parts.append((n, sd, np.count_nonzero(d > 0, axis=1), np.count_nonzero(d < 0, axis=1)))
     n, sd, wins, losses = (np.concatenate(column) for column in zip(*parts))
     return n, sd, wins, losses
-
-
-def enclosed(
-    function: Callable[[Floats], Floats],
-    above: Floats,
-    below: Floats,
-    at_above: Floats,
-    at_below: Floats,
-    close: Floats,
-) -> tuple[Floats, Floats]:
-    """Return arguments less than ``close`` apart at which functions are not below 0, and below 0.
-
-    The ITP method (Oliveira and Takahashi 2021) for several functions at once. Each step goes to where a line between
-    the two ends is 0, moved a little towards the middle so that both ends get close. It needs few steps for a function
-    that is nearly linear, and at most six more than bisection for any other. Functions that are not below 0 at the
-    second argument are left alone. ``at_above`` is not below 0.
-    """
-    first, flat = np.abs(below - above), np.zeros(len(above), dtype=bool)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.ceil(np.log2(np.maximum(first / close, 1.0))) + 5
-        for step in range(int(np.max(steps, initial=0.0, where=np.isfinite(steps))) + 2):
-            width = np.abs(below - above)
-            is_open = (width > close) & (at_below < 0) & np.isfinite(steps)
-            if not is_open.any():
-                break
-            middle = (above + below) / 2
-            at_zero = (at_below * above - at_above * below) / (at_below - at_above)
-            inwards = np.sign(middle - at_zero) * np.minimum(0.02 * width**2 / first, np.abs(middle - at_zero))
-            # How far from the middle it may go, so that the number of steps stays bounded.
-            most = np.maximum(close * np.exp2(steps - step) - width / 2, 0.0)
-            argument = middle + np.clip(at_zero + inwards - middle, -most, most)
-            argument = np.where(is_open & ~flat & np.isfinite(argument), argument, middle)
-            at_argument = function(argument)
-            # A step function, such as a p-value of few users, is only bisected.
-            flat |= (at_argument == at_above) | (at_argument == at_below)
-            short, done = is_open & (at_argument >= 0), is_open & (at_argument < 0)
-            above, at_above = np.where(short, argument, above), np.where(short, at_argument, at_above)
-            below, at_below = np.where(done, argument, below), np.where(done, at_argument, at_below)
-    return above, below

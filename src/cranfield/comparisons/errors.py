@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +12,7 @@ from cranfield._errors import SettingError
 from cranfield._registry import parse
 from cranfield.comparisons.p_values import SIGNIFICANCE_TESTS, TestResult
 from cranfield.comparisons.sample import Floats, Sample, slices_of_users
-from cranfield.measures import Crossed
+from cranfield.measures import Errors
 
 _OF_AVERAGES = ("permutation", "student", "log_student", "bootstrap")
 # Sums of squares below this may have lost digits, since the squares are near the smallest floats.
@@ -61,43 +61,27 @@ def unit_of(d: Floats) -> Floats:
 
 def p_of_t(mean: Floats, standard_error: Floats, n: Floats) -> Floats:
     """Return the two-sided p-value of t = mean / standard error with n − 1 degrees of freedom."""
-    return np.where(n > 1, two_sided(mean, standard_error, np.maximum(n - 1, 1)), 1.0)
-
-
-def two_sided(mean: Floats, standard_error: Floats, degrees: Floats) -> Floats:
-    """Return the two-sided p-value of t = mean / standard error."""
     from scipy.special import stdtr
 
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(mean == 0, 0.0, np.abs(mean) / standard_error)
-    p: Floats = 2 * stdtr(degrees, -t)
-    return p
-
-
-@dataclass(frozen=True, eq=False)
-class Errors:
-    """The uncertainty of the difference of every pair."""
-
-    error: Floats
-    degrees: Floats  # of freedom of the error
-    users_error: Floats  # over users alone; equal to ``error`` without repetitions
-    spread: Floats | None = None  # the standard deviation of the difference between repetitions
+    return np.where(n > 1, 2 * stdtr(np.maximum(n - 1, 1), -t), 1.0)
 
 
 def standard_errors(sample: Sample, n: Floats | None = None, sd: Floats | None = None) -> Errors:
     """Return the standard error of every pair's difference.
 
     It is sd / √n of the users' influences, with n − 1 degrees of freedom. If users were measured in several
-    repetitions, it is that of `Crossed`, which includes the spread between repetitions.
+    repetitions, it is that of `Errors.crossed`, which includes the spread between repetitions.
     """
     if sample.cells is not None:
-        return _together([Crossed.of(sample.cell_influences(pairs)) for pairs in sample.blocks()])
+        return Errors.together([Errors.crossed(sample.cell_influences(pairs)) for pairs in sample.blocks()])
     if n is None or sd is None:  # the caller has not computed them
         blocks = [moments(sample.influences(pairs)) for pairs in sample.blocks()]
         n, _, sd = (np.concatenate(part) for part in zip(*blocks))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(n > 1, sd / np.sqrt(n), np.nan)
-    return Errors(error, np.maximum(n - 1, 1.0), error)
+    return Errors.over_users(error, n)
 
 
 def check_repeated(significance: str) -> None:
@@ -120,11 +104,11 @@ def chosen_test(
 
 
 def crossed_test(data: Sequence[Sample]) -> list[TestResult]:
-    """Return t = difference / standard error of every pair, over users crossed with repetitions (`Crossed`)."""
+    """Return the test of every pair over users crossed with repetitions (`Errors.p`)."""
     results = []
     for sample in data:
         a, b = sample.averages(slice(0, sample.n_pairs))
-        results.append(_by_t(np.where(a == b, 0.0, a - b), standard_errors(sample), sample))
+        results.append(_crossed(sample.tested_difference(a, b), standard_errors(sample), sample))
     return results
 
 
@@ -132,7 +116,7 @@ def crossed_sign_test(data: Sequence[Sample]) -> list[TestResult]:
     """Return the sign test of every pair over users crossed with repetitions: `crossed_test` of the signs.
 
     A user's value in a repetition is 1 if the first system is better there, −1 if the second one is, and 0 if they tie.
-    With one repetition, t equals that of the normal approximation of the sign test, up to the estimate of the variance.
+    With one repetition, it is the normal approximation of the sign test, up to the estimate of the variance.
     """
     results = []
     for sample in data:
@@ -145,21 +129,15 @@ def crossed_sign_test(data: Sequence[Sample]) -> list[TestResult]:
             times = np.count_nonzero(~np.isnan(signs), axis=2)
             of_users = np.nansum(signs, axis=2) / np.maximum(times, 1)
             means.append(of_users.sum(axis=1) / np.maximum(np.count_nonzero(times, axis=1), 1))
-            errors.append(Crossed.of(signs))
+            errors.append(Errors.crossed(signs))
         mean = np.concatenate(means)
-        results.append(replace(_by_t(mean, _together(errors), sample), direction=mean))
+        results.append(replace(_crossed(mean, Errors.together(errors), sample), direction=mean))
     return results
 
 
-def _by_t(mean: Floats, errors: Errors, sample: Sample) -> TestResult:
-    p = np.where(sample.n > 1, two_sided(mean, errors.error, errors.degrees), 1.0)
+def _crossed(mean: Floats, errors: Errors, sample: Sample) -> TestResult:
+    p = np.where(sample.n > 1, errors.p(mean), 1.0)
     return TestResult.by_formula(p, "crossed", sample)
-
-
-def _together(parts: Sequence[Crossed]) -> Errors:
-    """Concatenate the errors of several blocks of pairs."""
-    names = ("error", "degrees", "users_error", "spread")
-    return Errors(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def refuse_weights(sample: Sample, test: str) -> Sample:

@@ -13,13 +13,15 @@ import polars as pl
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
 from cranfield._registry import parse
+from cranfield._roots import enclosed
 from cranfield._table import Table
-from cranfield.comparisons.effects import enclosed, users_needed
-from cranfield.comparisons.errors import Errors, standard_errors
+from cranfield.comparisons.effects import users_needed
+from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import gate as gate_facts
+from cranfield.measures import Errors
 
 GateTest = Callable[[Sequence[Sample]], list[TestResult]]
 
@@ -180,8 +182,11 @@ class _Claim:
                 f"share, such as 1%"
             )
         self._margins = np.full(sample.n_pairs, margin.size)
+        # Geometric means are compared by their ratios, so all sizes are shares.
+        self._relative = margin.relative or sample.geometric
+        self._base = self._means[1] + (sample.shift if sample.geometric else 0.0)
         gain = self._sign * (self._means[0] - self._means[1])
-        self._gain = gain / self._means[1] if margin.relative else gain
+        self._gain = gain / self._base if self._relative else gain
 
     def frame(self) -> pl.DataFrame:
         """Return one row for each pair; see `Gate.frame`."""
@@ -205,13 +210,13 @@ class _Claim:
                 "gain": self._gain,
                 "limit": limit,
                 "margin": self._margins,
-                "is_relative": [self._margin.relative] * sample.n_pairs,
+                "is_relative": [self._relative] * sample.n_pairs,
                 "p": p,
                 "p_corrected": corrected,
                 "p_worse": p_worse,
                 "n": sample.n,
-                "users_needed": self._users_needed(levels, self._gain + self._margins),
-                "users_if_equal": self._users_needed(levels, self._margins),
+                "users_needed": self._users_needed(levels, self._ahead(self._means[0])),
+                "users_if_equal": self._users_needed(levels, self._ahead(self._means[1])),
             }
         )
 
@@ -255,13 +260,14 @@ class _Claim:
         p-value equals the level can be enclosed ever more closely; a limit that cannot be told from 0 is 0. NaN if no
         margin reaches the level, for example with very few users.
         """
-        from scipy.special import ndtri, stdtrit
+        from scipy.special import ndtri
 
         side, error = -1.0 if rising else 1.0, self._errors.error
-        step = np.nan_to_num(error) * (1 / self._means[1] if self._margin.relative else 1.0)
+        unit = 1 / self._base if self._relative and not self._sample.geometric else 1.0
+        step = np.nan_to_num(error) * unit
         near = -self._gain
         # A share of the baseline is at most 1.
-        most = 1.0 if self._margin.relative and self._sign > 0 and not rising else np.inf
+        most = 1.0 if self._relative and self._sign > 0 and not rising else np.inf
 
         def beyond(margins: Floats) -> Floats:
             """Return how far p is above its level in normal deviates, which are almost linear in the margin."""
@@ -269,8 +275,8 @@ class _Claim:
             return np.asarray(ndtri(p) - ndtri(levels))
 
         # Student's limit, and a little more.
-        reach = 1.001 * stdtrit(self._errors.degrees, 1 - levels)
-        far = np.minimum(near + side * np.where(step > 0, reach * step, 1.0), most)
+        reach = 1.001 * np.nan_to_num(self._errors.reach(2 * levels)) * unit
+        far = np.minimum(near + side * np.where(step > 0, reach, 1.0), most)
         for _ in range(_DOUBLINGS):
             at_far = beyond(far)
             short = (at_far >= 0) & (far < most) & (step > 0)
@@ -283,18 +289,26 @@ class _Claim:
         return np.where(np.isnan(error) | (at_far >= 0), np.nan, limit)
 
     @cached_property
+    def _claimed(self) -> Sample:
+        return self._moved(self._margins)
+
+    @cached_property
     def _errors(self) -> Errors:
-        return standard_errors(self._moved(self._margins))
+        return standard_errors(self._claimed)
+
+    def _ahead(self, mean: Floats) -> Floats:
+        """Return how far a system with such an average is ahead of what is claimed, on the scale of the test."""
+        claimed = self._claimed.averages(slice(0, self._sample.n_pairs))[1]
+        return self._sign * self._sample.tested_difference(mean, claimed)
 
     def _users_needed(self, levels: Floats, ahead: Floats) -> Floats:
-        """Return how many users show the claim with power 0.8 if the gain exceeds it by ``ahead``; infinite if none do.
+        """Return how many users show a claim with power 0.8 if the system is ``ahead`` of it; infinite if none do.
 
         More users do not make the spread between repetitions smaller: if that alone is too large, no number is enough.
         """
         from scipy.special import ndtri
 
         errors, n = self._errors, self._sample.n.astype(np.float64)
-        ahead = ahead * self._means[1] if self._margin.relative else ahead
         with np.errstate(divide="ignore", invalid="ignore"):
             if self._sample.cells is None:
                 effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)

@@ -14,7 +14,7 @@ from cranfield.comparisons.errors import moments, p_of_t
 from cranfield.comparisons.p_values import holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import distinct_users, make_samples
-from cranfield.measures import Averaging, Crossed, Scores, Segments
+from cranfield.measures import Averaging, Errors, Scores, Segments
 
 # A difference of averages smaller than this is rounding error and has no sign.
 _ROUNDING = 1e-12
@@ -50,15 +50,16 @@ def interactions(
     Welch's t (`divided_anew`). If users are on both sides, as in groups of items, it is Student's paired test of the
     difference inside minus the difference outside, over the users who are on both. The values of users are their
     influences on the average (`Sample.influences`). If users were measured in several repetitions, the error includes
-    the spread between repetitions (`Crossed`). A user who is in the group in only some of the repetitions, such as a
+    the spread between repetitions (`Errors`). A user who is in the group in only some of the repetitions, such as a
     light user, is on both sides but not paired; with fewer than 10 users on a side there is no test. p-values are
     corrected by Holm's procedure over all groups and pairs of a metric; two groups that are each other's complement
     count once.
 
     Columns: ``metric, system_a, system_b, group``; the differences (a − b) ``inside`` and ``outside`` with the numbers
-    of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested, its
-    ``standard_error``, ``p``, ``p_corrected`` and ``significant`` (p_corrected < α); ``turns``, whether the order of
-    the two systems inside is the opposite of the order outside; and the ``test``.
+    of users ``n_inside, n_outside``; ``interaction`` = inside − outside over the users that are tested (for geometric
+    means, of the logarithms of the ratios), its ``standard_error``, ``p``, ``p_corrected`` and ``significant``
+    (p_corrected < α); ``turns``, whether the order of the two systems inside is the opposite of the order outside; and
+    the ``test``.
     """
     by_user = averaging.with_(by="user", groups="pooled")
     frames: list[pl.DataFrame] = []
@@ -98,19 +99,22 @@ def _rows(
             difference, (error, degrees) = mean_in - mean_out, _welch(n_in, sd_in, n_out, sd_out)
         if inside.cells is not None and outside.cells is not None:
             sides = _as_long(inside.cell_influences(pairs), outside.cell_influences(pairs))
-            if is_paired:
-                over_both = Crossed.of(sides[0][:, place_in] - sides[1][:, place_out])
-            else:
-                over_both = Crossed.of(_unpaired(*sides, place_in, place_out))
-            error, degrees = over_both.error, np.where(degrees > 0, over_both.degrees, 0.0)
+            cells = sides[0][:, place_in] - sides[1][:, place_out] if is_paired else _unpaired(*sides, *places)
+            over_both = Errors.crossed(cells)
+            error, p = over_both.error, over_both.p(difference)
+        else:
+            p = p_of_t(difference, error, degrees + 1)
         few = np.minimum(n_in, n_out)
         if inside.cells is not None and not is_paired:
             degrees = np.where(few < _LEAST, 0.0, degrees)
-        p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p_of_t(difference, error, degrees + 1))
+        p = np.where(np.isnan(difference) | (degrees <= 0), np.nan, p)
         if inside.cells is None and not is_paired:
             permuted = np.flatnonzero((few > 1) & (few <= _FEW))
             p[permuted] = divided_anew(x[permuted], y[permuted])
-        parts.append((mean_in, mean_out, n_in, n_out, difference, error, p))
+        shown = (
+            side.in_units(mean, side.averages(pairs)[1]) for side, mean in ((inside, mean_in), (outside, mean_out))
+        )
+        parts.append((*shown, n_in, n_out, difference, error, p))
     mean_in, mean_out, n_in, n_out, difference, error, p = (np.concatenate(column) for column in zip(*parts))
     first, second = ([inside.systems[place] for place in places] for places in (inside.first, inside.second))
     signs = [np.where(np.abs(mean) <= _ROUNDING, 0.0, np.sign(mean)) for mean in (mean_in, mean_out)]

@@ -1,8 +1,8 @@
-"""Intervals of many pairs: of relative differences by the bootstrap, and simultaneous ones by the max-|t| method."""
+"""Intervals of many pairs: of relative differences by Fieller's method, and simultaneous ones by the max-|t| method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,134 +13,51 @@ from cranfield._streams import stream
 from cranfield.comparisons.errors import moments
 from cranfield.comparisons.sample import Floats, Sample
 
-_RESAMPLES = 1000
-_PAIRS_AT_ONCE, _DRAWN_AT_ONCE = 256, 1 << 18
-# With more pairs, ratios have no intervals: for 200 systems they would take minutes, and nobody reads them.
-_MOST_PAIRS = 5_000
+_PAIRS_AT_ONCE = 256
 # An interval that reaches this many times the other average is meaningless.
 _MOST_TIMES = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class Relative:
-    """(mean_a − mean_b) / mean_b of every pair of a sample, and its interval.
-
-    NaN if it is meaningless: if the second average is 0 or a value is negative. The interval is also NaN if it reaches
-    a hundred times the second average.
-    """
+    """(mean_a − mean_b) / mean_b of every pair of a sample, and its interval (`relative_differences`)."""
 
     difference: Floats
     lower: Floats
     upper: Floats
 
-    def widened(self, times: Floats) -> Relative:
-        """Return a copy with intervals ``times`` as wide, on the scale of the logarithm of the ratio."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            middle = np.log1p(self.difference)
-            lower, upper = (
-                np.where(times == 1, end, np.expm1(middle + times * (np.log1p(end) - middle)))
-                for end in (self.lower, self.upper)
-            )
-        # With only two repetitions, an interval may become too wide to be meaningful.
-        says = np.isfinite(lower) & np.isfinite(upper) & (upper < _MOST_TIMES)
-        return Relative(self.difference, *(np.where(says, end, np.nan) for end in (lower, upper)))
 
-    def beside(self, lower: Floats, upper: Floats) -> Relative:
-        """Return a copy with intervals that include 0 if and only if the given intervals of the differences do.
+def relative_differences(sample: Sample, lower: Floats, upper: Floats, users_error: Floats) -> Relative:
+    """Return the relative differences of every pair, with Fieller's intervals (1954) beside those of the differences.
 
-        The ratio is above 1 if and only if the difference is above 0, so an end on the wrong side of 0 is set to 0. NaN
-        for pairs whose difference has no interval.
-        """
-        with np.errstate(invalid="ignore"):
-            below = np.where(lower > 0, np.maximum(self.lower, 0.0), np.minimum(self.lower, 0.0))
-            above = np.where(upper < 0, np.minimum(self.upper, 0.0), np.maximum(self.upper, 0.0))
-        known = ~np.isnan(lower) & ~np.isnan(upper)
-        return Relative(self.difference, np.where(known, below, np.nan), np.where(known, above, np.nan))
+    With averages a and b, the ratio ρ is in the interval if a − ρ b does not differ from 0: |a − ρ b| ≤ c √v(ρ), where
+    v(ρ) = v_a − 2 ρ v_ab + ρ² v_b is the variance of a − ρ b over users, from their influences on both averages
+    (`Sample.covariance`), and c is half the width of the given interval of a − b, divided by the error over users. So
+    the interval includes 0 if that of the difference does; an end on the other side of 0, which only an asymmetric
+    interval or rounding can cause, is set to 0. For geometric means the given intervals are those of the logarithm of
+    the ratio of mean + shift, so theirs are exp(l) − 1.
 
-
-def relative_differences(data: Sequence[Sample], alpha: float, seed: int) -> list[Relative]:
-    """Return the relative differences of every pair, with percentile intervals of the ratio.
-
-    Users are drawn with replacement 1,000 times, both averages are recomputed each time, and the interval covers the
-    middle 1 − α of the ratios. All pairs and metrics use the same draws. Metrics with more than 5,000 pairs have no
-    intervals.
+    NaN if it is meaningless: if the second average is 0 or a value is negative. The interval is also NaN if the
+    difference has none, if b itself does not differ from 0 (it then has no end), or if it reaches a hundred times b.
     """
-    # If groups count equally, the users that count may differ between metrics.
-    draws: dict[int, _Draws] = {}
-    intervals = []
-    for sample in data:
-        if sample.n_users not in draws:
-            draws[sample.n_users] = _draws(sample, seed)
-        intervals.append(_relative(sample, draws[sample.n_users], alpha))
-    return intervals
-
-
-@dataclass(frozen=True, eq=False)
-class _Draws:
-    """How often each block of users is drawn, resamples × blocks, and the block of each user."""
-
-    counts: NDArray[np.uint16]
-    block: NDArray[np.intp]
-
-    def sums(self, rows: Iterable[Floats]) -> Floats:
-        """Return, rows × resamples, the sums over the users that were drawn."""
-        blocks = self.counts.shape[1]
-        summed = np.stack([row if len(row) == blocks else np.bincount(self.block, row, blocks) for row in rows])
-        at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
-        parts = (self.counts[start : start + at_once] for start in range(0, _RESAMPLES, at_once))
-        return np.concatenate([summed @ part.astype(np.float64).T for part in parts], axis=1)
-
-
-def _draws(sample: Sample, seed: int) -> _Draws:
-    random, blocks = stream(seed, "compare", "relative"), sample.n_blocks
-    counts = np.empty((_RESAMPLES, blocks), dtype=np.uint16)
-    at_once = max(1, _DRAWN_AT_ONCE // max(1, blocks))
-    for start in range(0, _RESAMPLES, at_once):
-        rows = counts[start : start + at_once]
-        drawn = (random.random(rows.shape) * blocks).astype(np.intp) + blocks * np.arange(len(rows))[:, None]
-        rows[:] = np.bincount(drawn.reshape(-1), minlength=rows.size).reshape(rows.shape)
-    return _Draws(counts, sample.blocks_of_users(seed, "relative"))
-
-
-def _relative(sample: Sample, draws: _Draws, alpha: float) -> Relative:
     a, b = sample.averages(slice(0, sample.n_pairs))
-    least = sample.least
-    says = (b > 0) & (least[sample.first] >= 0) & (least[sample.second] >= 0)
-    ends = np.full((2, sample.n_pairs), np.nan)
+    says = (b > 0) & (sample.least[sample.first] >= 0) & (sample.least[sample.second] >= 0)
     # A base so small that the ratio overflows has no relative difference, like a base of 0.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if sample.geometric:
+            logs = (sample.tested_difference(a, b), lower, upper)
+            return Relative(*(np.where(says & (size < np.log(_MOST_TIMES)), np.expm1(size), np.nan) for size in logs))
         difference = np.where(says, (a - b) / b, np.nan)
-        for pairs, ratio in _ratios(sample, draws) if sample.n_pairs <= _MOST_PAIRS else ():
-            # There is no ratio if a resample has no user of a pair, or if both averages are 0.
-            known = says[pairs] & ~np.isnan(ratio).any(axis=1)
-            if known.any():
-                ends[:, pairs[known]] = np.quantile(ratio[known], [alpha / 2, 1 - alpha / 2], axis=1) - 1
+        squared = np.where(upper == lower, 0.0, ((upper - lower) / (2 * users_error)) ** 2)
+        of_a, of_both, of_b = (squared * variance for variance in sample.covariance())
+        divisor, middle = b**2 - of_b, a * b - of_both
+        root = np.sqrt(middle**2 - divisor * (a**2 - of_a))
+        ends = [np.where(says & (divisor > 0), (middle + side * root) / divisor - 1, np.nan) for side in (-1, 1)]
+        ends[0] = np.where(lower > 0, np.maximum(ends[0], 0.0), np.minimum(ends[0], 0.0))
+        ends[1] = np.where(upper < 0, np.minimum(ends[1], 0.0), np.maximum(ends[1], 0.0))
+        has_ends = np.isfinite(ends[0]) & (ends[1] < _MOST_TIMES) & ~np.isnan(lower) & ~np.isnan(upper)
     difference[~np.isfinite(difference)] = np.nan
-    ends[~np.isfinite(ends)] = np.nan
-    return Relative(difference, ends[0], ends[1])
-
-
-def _ratios(sample: Sample, draws: _Draws) -> Iterator[tuple[NDArray[np.intp], Floats]]:
-    """Yield blocks of pairs with the ratio of their averages in every resample, pairs × resamples."""
-    if not sample.same_users:
-        for pair, (a, b) in enumerate(zip(sample.first, sample.second)):
-            first, second = _means(sample, np.array([a, b]), sample.counted[a] & sample.counted[b], draws)
-            yield np.array([pair]), (first / second)[None]
-        return
-    means = _means(sample, np.arange(len(sample.systems)), sample.counted[0], draws)
-    for start in range(0, sample.n_pairs, _PAIRS_AT_ONCE):
-        pairs = np.arange(start, min(start + _PAIRS_AT_ONCE, sample.n_pairs))
-        yield pairs, means[sample.first[pairs]] / means[sample.second[pairs]]
-
-
-def _means(sample: Sample, systems: NDArray[np.intp], counted: NDArray[np.bool_], draws: _Draws) -> Floats:
-    """Return systems × resamples: the averages over the users that count, in each resample."""
-    weights = counted.astype(np.float64) if sample.weights is None else counted * sample.weights
-    rows = (sample.tested_row(system) if sample.geometric else sample.values[system] for system in systems)
-    totals = draws.sums(np.where(counted, row, 0.0) * weights for row in rows)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means: Floats = totals / draws.sums(weights[None])
-    return np.exp(means) - sample.shift if sample.geometric else means
+    return Relative(difference, *(np.where(has_ends, end, np.nan) for end in ends))
 
 
 _FLIPS = 5000
@@ -204,10 +121,13 @@ def largest_statistics(sample: Sample, sd: Floats, seed: int) -> LargestStatisti
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
     pair (`Sample.influences`) are centred and flipped by random sign patterns, which are the same for all pairs. Each
     pattern gives a |t| for every pair, of which the largest is kept. The result does not depend on the number of
-    threads.
+    threads. With repetitions, flips of users do not show how the pairs depend on each other, and there are too few
+    repetitions to flip: every flip then counts as larger, which makes level and p-values Bonferroni's.
     """
     largest = np.zeros(_FLIPS)
-    if sample.n_pairs > 1:
+    if sample.cells is not None:
+        largest[:] = np.inf
+    elif sample.n_pairs > 1:
         for largest_of_pairs in _largest(sample, sd, seed):
             np.maximum(largest, largest_of_pairs, out=largest)
     np.minimum(largest, _LARGE, out=largest)  # with few users a flip may leave no spread, and |t| is infinite

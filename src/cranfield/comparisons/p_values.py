@@ -15,7 +15,7 @@ from cranfield._registry import Registry, parse
 from cranfield.comparisons.sample import Floats, Sample
 
 SIGNIFICANCE_TESTS: Registry[Callable[..., list[TestResult]]] = Registry("significance test")
-"""The paired tests by name. A new one is a function from samples (one per metric) to verdicts, with
+"""The paired tests by name. A new one is a function from samples (one per metric) to results, with
 ``@SIGNIFICANCE_TESTS.register`` above it."""
 
 
@@ -44,14 +44,14 @@ class TestResult:
     # How far each may be from the exact p-value of the test: 0 for closed forms, a bound for numerical methods, four
     # standard errors for sampling.
     error: Floats
-    lower: Floats | None = None  # an interval of the difference of the averages, from tests that compute one
+    lower: Floats | None = None  # an interval of `Sample.tested_difference`, from tests that compute one
     upper: Floats | None = None
     # From tests that do not compare averages: above 0 if the first system has the larger values.
     direction: Floats | None = None
 
     @classmethod
     def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> TestResult:
-        """Return the verdict of a test with a closed form; a pair without users has no p-value."""
+        """Return the result of a test with a closed form; a pair without users has no p-value."""
         p = np.where(sample.n > 0, np.clip(p, 0.0, 1.0), np.nan)
         methods = np.full(sample.n_pairs, method, dtype=object)
         return cls(p, methods, np.zeros(sample.n_pairs), direction=direction)
@@ -60,7 +60,7 @@ class TestResult:
     def by_sampling(
         cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
     ) -> TestResult:
-        """Return the verdict of a sampled test, from how often the statistic reached the observed one."""
+        """Return the result of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
         error = sampling_error(p, samples)
         p = np.where(sample.n > 0, p, np.nan)

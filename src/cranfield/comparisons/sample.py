@@ -25,6 +25,11 @@ _CANCELLED = ROUNDING / 2
 _BLOCK = 1 << 17
 
 
+def log_in_units(size: Floats, b: Floats, shift: float) -> Floats:
+    """Return logarithms of ratios to a geometric mean b as differences from it: (b + shift)(exp(x) − 1)."""
+    return np.asarray((b + shift) * np.expm1(size))
+
+
 def slices_of_users(n_users: int) -> Iterator[slice]:
     """Return slices of users, each small enough to process at once; at least one."""
     for start in range(0, max(1, n_users), _BLOCK):
@@ -243,30 +248,35 @@ class Sample:
             mean = np.where(totals > 0, sums / totals, np.nan)
         return np.exp(mean) - self.shift if self.geometric else mean
 
+    def tested_difference(self, a: Floats, b: Floats) -> Floats:
+        """Return differences of averages on the scale of the test, which `in_units` shows.
+
+        a − b, and for geometric means the logarithm of their ratio, log((a + shift) / (b + shift)).
+        """
+        if not self.geometric:
+            return a - b
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(a == b, 0.0, np.log((a + self.shift) / (b + self.shift)))
+
+    def in_units(self, size: Floats, b: Floats) -> Floats:
+        """Return sizes on the scale of the test in the metric's unit: for geometric means (b + shift)(exp(x) − 1)."""
+        return log_in_units(size, b, self.shift) if self.geometric else size
+
     def influences(self, pairs: slice) -> Floats:
-        """Pairs × users: values whose mean is the difference of the averages and whose spread gives its error.
+        """Pairs × users: values whose mean is the `tested_difference` and whose spread gives its error.
 
         For a mean they are the plain differences; for a weighted mean D with weights w, D + (w_u / mean(w)) (d_u − D);
-        for geometric means, by the delta method, D + G_a (l_au − mean(l_a)) − G_b (l_bu − mean(l_b)) with l the
-        logarithms and G = exp(mean(l)). NaN for a user that does not count.
+        for geometric means the differences of the logarithms. NaN for a user that does not count.
         """
-        d = self.raw_differences(pairs)
-        if not self.geometric and self.weights is None:
+        d = self._difference(pairs, tested=self.geometric)[0]
+        if self.geometric or self.weights is None:
             return d
         a, b = self.averages(pairs)
         centre = (a - b)[:, None]
-        if self.weights is not None and not self.geometric:
-            mean_weight = self._mean_weights(~np.isnan(d))
-            with np.errstate(invalid="ignore", divide="ignore"):
-                pulled: Floats = centre + self.weights / mean_weight[:, None] * (d - centre)
-            return pulled
-        for users in slices_of_users(self.n_users):
-            part = d[:, users]
-            part[:] = np.where(np.isnan(part), np.nan, centre)
-            for sign, systems, mean in ((1, self.first[pairs], a), (-1, self.second[pairs], b)):
-                logs = self._taken(systems, users, tested=True)
-                part += sign * (mean + self.shift)[:, None] * (logs - np.log(mean + self.shift)[:, None])
-        return d
+        mean_weight = self._mean_weights(~np.isnan(d))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            pulled: Floats = centre + self.weights / mean_weight[:, None] * (d - centre)
+        return pulled
 
     def _mean_weights(self, counted: NDArray[np.bool_]) -> Floats:
         """Return the mean weight of the users that count in each row."""
@@ -301,30 +311,58 @@ class Sample:
         """Systems × users: the derivative of a user's influence on the average with respect to the user's value."""
         if self.geometric:
             within = self.values > self.floor
-            inside = np.where(within, self.values + self.shift, 1.0)
-            slopes: Floats = np.where(within, (self.system_averages + self.shift)[:, None] / inside, 0.0)
-            return slopes
+            return np.where(within, 1 / np.where(within, self.values + self.shift, 1.0), 0.0)
         return np.broadcast_to(self.relative_weights, self.values.shape)
 
     def system_influences(self) -> Floats:
         """Systems × users: the users' influences on each average, centred; 0 for a user that does not count.
 
-        If all systems have the same users, the `influences` of a pair are those of its first system minus those of its
-        second, plus the difference of the averages.
+        For geometric means they are influences on the logarithm. If all systems have the same users, the `influences`
+        of a pair are those of its first system minus those of its second, plus the `tested_difference`.
         """
         return np.stack([self.system_influence(system) for system in range(len(self.systems))])
 
-    def system_influence(self, system: int) -> Floats:
-        """Return one row of `system_influences`."""
+    def system_influence(self, system: int, users: slice = slice(None)) -> Floats:
+        """Return one row of `system_influences`, of all users or some."""
         mean = self.system_averages[system]
         if self.geometric:
-            centred = (mean + self.shift) * (self.tested_row(system) - np.log(mean + self.shift))
+            centred = self.tested_row(system)[users] - np.log(mean + self.shift)
         else:
-            centred = self.values[system] - mean
+            centred = self.values[system, users] - mean
         if self.weights is not None and not self.geometric:
             with np.errstate(invalid="ignore", divide="ignore"):
-                centred *= self.weights / self._mean_weights(self.counted[[system]])
+                centred *= self.weights[users] / self._mean_weights(self.counted[[system]])
         return np.nan_to_num(centred, copy=False)
+
+    def covariance(self) -> tuple[Floats, Floats, Floats]:
+        """Return, for each pair, the variance of both averages over users and their covariance, v_a, v_ab and v_b.
+
+        v_ab = Σ_u x_ua x_ub / (n (n − 1)), with x the influences of `system_influences`. NaN for pairs with less than
+        two users.
+        """
+        if not self.same_users:
+            return self._covariance_of_each()
+        n, total = self.n.astype(np.float64), np.zeros((len(self.systems),) * 2)
+        for users in slices_of_users(self.n_users):
+            rows = np.stack([self.system_influence(system, users) for system in range(len(self.systems))])
+            total += rows @ rows.T
+        a, b = self.first, self.second
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_a, of_both, of_b = (
+                total[places] / np.where(n > 1, n * (n - 1), np.nan) for places in ((a, a), (a, b), (b, b))
+            )
+        return of_a, of_both, of_b
+
+    def _covariance_of_each(self) -> tuple[Floats, Floats, Floats]:
+        """Return `covariance` of pairs over different users, one after the other."""
+        parts, place = [], np.zeros(1, dtype=np.intp)
+        for pair in zip(self.first, self.second):
+            values = np.where(self.counted[list(pair)].all(axis=0), self.values[list(pair)], np.nan)
+            names = tuple(self.systems[system] for system in pair)
+            alone = replace(self, systems=names, values=values, first=place, second=place + 1, cells=None)
+            parts.append(alone.covariance())
+        of_a, of_both, of_b = (np.concatenate(column) for column in zip(*parts))
+        return of_a, of_both, of_b
 
     def of_common_users(self) -> Sample:
         """Return the sample with only the users that count for every system, ignoring systems without any users."""

@@ -13,7 +13,7 @@ from cranfield._errors import InputError, SettingError, nearest
 from cranfield._streams import Keys
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.facts import comparison as comparison_facts
-from cranfield.measures import Average, Averaging, Crossed, Scores, join_folds, over_groups
+from cranfield.measures import Average, Averaging, Errors, Scores, join_folds, over_groups
 from cranfield.metrics import properties_of
 from cranfield.tables import Vocabulary, as_polars, is_spark
 
@@ -72,7 +72,7 @@ def make_samples(
                 first,
                 second,
                 weights,
-                **_logarithm(scale),
+                **logarithm(scale),
                 lower_is_better=scores.lower_is_better[place],
                 cells=cells,
                 keys=keys,
@@ -135,7 +135,7 @@ def _cells(scores: Scores, averaging: Averaging) -> Callable[[Floats], Floats] |
         raise SettingError("by='list' cannot include the spread between repetitions; set by='user'")
     if averaging.groups == "equal":
         return partial(_cells_over_groups, scores=scores, weights=scores.weights(averaging.kind))
-    return partial(Crossed.cells, users=scores.users, repetitions=scores.repetitions)
+    return partial(Errors.cells, users=scores.users, repetitions=scores.repetitions)
 
 
 def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -> Floats:
@@ -145,7 +145,7 @@ def _cells_over_groups(values: Floats, scores: Scores, weights: Floats | None) -
     place = scores.users.astype(np.int64) * times + scores.repetitions
     table, _ = _over_groups(values, scores.grouped_by(), weights, place)
     places = np.unique(place[_in_groups(values, scores.grouped_by())])
-    return Crossed.cells(table, places // times, places % times)
+    return Errors.cells(table, places // times, places % times)
 
 
 def _in_groups(values: Floats, groups: NDArray[np.int16]) -> NDArray[np.bool_]:
@@ -271,7 +271,7 @@ def pairs_of(systems: tuple[str, ...], baseline: str | None) -> tuple[NDArray[np
     return others, np.full(len(others), base, dtype=np.intp)
 
 
-def _logarithm(scale: Average) -> dict[str, Any]:
+def logarithm(scale: Average) -> dict[str, Any]:
     """Return how a sample takes logarithms, for a geometric mean."""
     if scale.spelling.name != "geometric":
         return {}

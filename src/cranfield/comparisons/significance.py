@@ -45,18 +45,18 @@ def permutation(
     tolerance = _checks.number("tolerance", tolerance)
     if method == "monte-carlo":
         return monte_carlo(data, resamples, seed, plus_one)
-    verdicts = []
+    test_results = []
     for sample in data:
-        verdict, unsettled = exact(sample, tolerance)
-        unsettled = unsettled[verdict.error[unsettled] > sampling_error(verdict.p[unsettled], resamples)]
+        test_result, unsettled = exact(sample, tolerance)
+        unsettled = unsettled[test_result.error[unsettled] > sampling_error(test_result.p[unsettled], resamples)]
         if len(unsettled):
             part = replace(sample, first=sample.first[unsettled], second=sample.second[unsettled])
             drawn = monte_carlo([part], resamples, seed, plus_one, _MOST_SIGNS)[0]
-            nearer = drawn.error < verdict.error[unsettled]
+            nearer = drawn.error < test_result.error[unsettled]
             for name in ("p", "error", "method"):
-                np.put(getattr(verdict, name), unsettled[nearer], getattr(drawn, name)[nearer])
-        verdicts.append(verdict)
-    return verdicts
+                np.put(getattr(test_result, name), unsettled[nearer], getattr(drawn, name)[nearer])
+        test_results.append(test_result)
+    return test_results
 
 
 @SIGNIFICANCE_TESTS.register(aliases=("t",))
@@ -95,13 +95,13 @@ def wilcoxon(data: Sequence[Sample], zeros: str = "wilcox", continuity: bool = F
     """
     _checks.one_of("zeros", zeros, ("wilcox", "pratt", "zsplit"))
     continuity = _checks.flag("continuity", continuity)
-    verdicts = []
+    test_results = []
     for sample in data:
         refuse_weights(sample, "wilcoxon")
         blocks = [_p_values(sample, pairs, zeros, continuity) for pairs in sample.blocks()]
         p, direction = (np.concatenate(parts) for parts in zip(*blocks))
-        verdicts.append(TestResult.by_formula(p, "wilcoxon", sample, direction))
-    return verdicts
+        test_results.append(TestResult.by_formula(p, "wilcoxon", sample, direction))
+    return test_results
 
 
 def _p_values(sample: Sample, pairs: slice, zeros: str, continuity: bool) -> tuple[Floats, Floats]:
@@ -182,15 +182,15 @@ def bootstrap(
 
 
 def _bootstrapped(sample: Sample, result: ResampledSums, n_samples: int, plus_one: bool, alpha: float) -> TestResult:
-    """Return the verdict from resampled means and statistics."""
+    """Return the result from resampled means and statistics."""
     shift, t, observed, mean = result
     low, high = np.quantile(shift, [alpha / 2, 1 - alpha / 2], axis=0) + mean
     exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
     in_blocks = sample.n_blocks < sample.n_users
     method = f"bootstrap, {sample.n_blocks:,} blocks of users" if in_blocks else "bootstrap"
-    verdict = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
-    verdict.p[cannot_differ(sample, observed)] = 1.0
-    return verdict
+    test_result = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
+    test_result.p[cannot_differ(sample, observed)] = 1.0
+    return test_result
 
 
 def cannot_differ(sample: Sample, observed: Floats) -> NDArray[np.bool_]:
@@ -321,10 +321,10 @@ def _shuffled(draws: np.random.Generator, n_users: int, n_systems: int) -> NDArr
 
 def _tukey(sample: Sample, table: Floats, spread: Floats, n_samples: int, plus_one: bool, alpha: float) -> TestResult:
     means = table.mean(axis=0)
-    difference = means[sample.first] - means[sample.second]
+    difference: Floats = means[sample.first] - means[sample.second]
     # Averages that differ only by rounding are equal.
     enough = np.abs(difference) - 2 * ROUNDING * np.abs(table).max(axis=1).mean()
     exceeded = n_samples - np.searchsorted(np.sort(spread), enough, side="left").astype(np.float64)
     reach = np.quantile(spread, 1 - alpha)
-    interval = {} if sample.geometric else {"lower": difference - reach, "upper": difference + reach}
-    return TestResult.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **interval)
+    ends = {"lower": difference - reach, "upper": difference + reach}
+    return TestResult.by_sampling(exceeded, n_samples, plus_one, "tukey", sample, **ends)

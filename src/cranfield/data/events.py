@@ -129,13 +129,35 @@ def basket_codes(users: NDArray[Any], baskets: NDArray[Any], times: NDArray[np.i
     >>> basket_codes(np.array([1, 0, 0, 0]), np.array([7, 7, 3, 7]), np.array([5, 1, 2, 1])).tolist()
     [2, 0, 1, 0]
     """
+    first, place, latest = _baskets(users, baskets, times)
+    codes = np.empty(len(first), dtype=np.int32)
+    codes[np.lexsort((baskets[first], latest, users[first]))] = np.arange(len(first), dtype=np.int32)
+    return codes[place]
+
+
+def out_of_order(users: NDArray[Any], baskets: NDArray[Any], times: NDArray[np.int64]) -> tuple[int, int]:
+    """Count the users with baskets at the same time, and those whose basket of a larger id is earlier.
+
+    Examples
+    --------
+    >>> out_of_order(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 2]), np.array([5, 5, 9, 3]))
+    (1, 1)
+    """
+    first, _, latest = _baskets(users, baskets, times)  # by user, and then by id
+    owners = users[first][1:]
+    same, steps = owners == users[first][:-1], np.diff(latest)
+    of_user = np.lexsort((latest, users[first]))
+    tied = (np.diff(latest[of_user]) == 0) & same  # the owners of neighbours are the same in both orders
+    return len(np.unique(owners[tied])), len(np.unique(owners[same & (steps < 0)]))
+
+
+def _baskets(users: NDArray[Any], baskets: NDArray[Any], times: NDArray[np.int64]) -> tuple[NDArray[Any], ...]:
+    """Return an event of each basket, by user and id, the basket of each event, and the time of its last one."""
     keys = users.astype(np.int64) * (int(baskets.max(initial=0)) + 1) + baskets
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     latest = np.full(len(first), np.iinfo(np.int64).min)
     np.maximum.at(latest, place, times)
-    codes = np.empty(len(first), dtype=np.int32)
-    codes[np.lexsort((baskets[first], latest, users[first]))] = np.arange(len(first), dtype=np.int32)
-    return codes[place]
+    return first, place, latest
 
 
 def session_codes(users: NDArray[Any], times: NDArray[np.int64], gap: int) -> NDArray[np.int32]:

@@ -19,7 +19,7 @@ from cranfield._files import meant
 from cranfield._numbers import listed
 from cranfield._record import Step, check_unchanged, made_of
 from cranfield._settings import settings
-from cranfield.data.events import DEFAULT_MERGING, basket_codes, session_codes
+from cranfield.data.events import DEFAULT_MERGING, basket_codes, out_of_order, session_codes
 from cranfield.data.features import About, Features, features_of
 from cranfield.data.pairs import REMEDY, Repeated, RepeatedPairError, check_policy
 from cranfield.data.ratings import Ratings
@@ -143,10 +143,10 @@ def read(
     check_policy(repeated)
     if counts not in _COUNTS:
         raise SettingError(f"counts={counts!r} is not known{nearest(counts, _COUNTS)}")
-    of_record = False
+    recorded: Mapping[str, Any] = {}
     if repeated == "auto" and isinstance(source, str | Path):
-        rule = (made_of(meant(source)) or {}).get("repeated", "auto")
-        repeated, of_record = rule, rule != "auto" and basket is None
+        recorded = made_of(meant(source)) or {}
+        repeated = recorded.get("repeated", "auto")
     chosen: dict[Role, Any] = {"user": user, "item": item, "rating": rating, "time": time}
     chosen |= {"basket": basket, "type": type}
     wanted = [choice for choice in chosen.values() if isinstance(choice, str)]
@@ -154,8 +154,9 @@ def read(
     table = _table(source, wanted=wanted, **text)
     if isinstance(table, FrameTable):
         refuse_text_options(table.label, separator, header, quote, encoding)
-    if of_record and table.names is not None and "basket" in table.names:
+    if "repeated" in recorded and basket is None and table.names is not None and "basket" in table.names:
         chosen["basket"] = "basket"
+    numbered = recorded.get("baskets") if basket is None and chosen["basket"] else None
     places = find_columns(table.names, table.width, chosen, table.guess, table.label)
     table.load(places)
     columns = _columns(table, places, weights)
@@ -163,7 +164,7 @@ def read(
         row = int(np.argmax(negative))
         remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
         raise table.error(Fault(row, f"a play count of {columns['rating'][row]:g} is negative", remedy), "rating")
-    _add_baskets(table, columns, session_gap)
+    in_order = _add_baskets(table, columns, session_gap, numbered is not None)
     # A log of events; ratings on a scale are not added up unless somebody says so.
     is_log = "rating" not in places or "type" in places or columns["basket"] is not None
     if repeated == "auto":
@@ -172,6 +173,9 @@ def read(
     rows = len(columns["user"])
     repeated = "error" if rows == len(ratings) else repeated
     step = _step(table, places, ratings, rows, encoding, repeated)
+    stated = {"weights": weights, "session_gap": session_gap, "baskets": numbered}
+    settings_of = {**step.settings, **{option: value for option, value in stated.items() if value is not None}}
+    step = replace(step, settings=settings_of, notes=(*step.notes, *in_order))
     ratings = with_features(replace(ratings, name=name or _name(source), history=(step,)), user_features, item_features)
     return counts_to_ratings(ratings) if counts == "to_ratings" else ratings
 
@@ -277,10 +281,13 @@ def _columns(table: ColumnTable, places: dict[Role, int], weights: Mapping[str, 
     return columns
 
 
-def _add_baskets(table: ColumnTable, columns: dict[str, Any], session_gap: Any) -> None:
-    """Number the baskets of each user in the order of time, or make sessions where there is a longer pause."""
-    users, times = columns["user"], columns["time"]
-    if columns["basket"] is not None:
+def _add_baskets(table: ColumnTable, columns: dict[str, Any], session_gap: Any, numbered: bool) -> list[Fact]:
+    """Number the baskets of each user in the order of time, or make sessions where there is a longer pause.
+
+    ``numbered`` if they have the numbers of a split already, which its parts share.
+    """
+    users, times, codes = columns["user"], columns["time"], columns["basket"]
+    if codes is not None:
         if session_gap is not None:
             raise SettingError("there are baskets already; leave session_gap or basket out")
         ids = columns["basket_ids"].all
@@ -289,12 +296,19 @@ def _add_baskets(table: ColumnTable, columns: dict[str, Any], session_gap: Any) 
                 odd = next((name for name in ids.cast(pl.String) if not re.fullmatch(r"[+-]?\d+", name)), ids[0])
                 problem = f"the baskets have no order: there are no times, and {odd!r} is not a whole number"
                 raise InputError(problem, source=table.label, remedy="name a column of times, or number the baskets")
-            times = columns["time"] = ids.to_numpy()[columns["basket"]].astype(np.int64)
-        columns["basket"] = basket_codes(users, columns["basket"], times)
-    elif session_gap is not None:
+            times = columns["time"] = ids.to_numpy()[codes].astype(np.int64)
+        if numbered:
+            columns["basket"] = ids.to_numpy()[codes].astype(np.int32)
+            return []
+        columns["basket"] = basket_codes(users, codes, times)
+        facts = rating_facts.TiedBaskets, rating_facts.BasketsAgainstTime
+        counts = out_of_order(users, codes, times)
+        return [fact(count) for fact, count in zip(facts, counts if ids.dtype.is_integer() else counts[:1]) if count]
+    if session_gap is not None:
         if times is None:
             raise InputError("sessions need times", source=table.label, remedy="name the column of times")
         columns["basket"] = session_codes(users, times, check.duration("session_gap", session_gap))
+    return []
 
 
 def _merged(table: ColumnTable, columns: dict[str, Any], repeated: Repeated) -> Ratings:

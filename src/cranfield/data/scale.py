@@ -71,7 +71,7 @@ class RatingScale:
         return self.high > LONGEST_SCALE
 
 
-def usual_threshold(lowest: float, highest: float) -> float:
+def usual_threshold(lowest: float, highest: float, least_event: float | None = None) -> float:
     """Return the lowest relevant rating on a scale from ``lowest`` to ``highest``.
 
     * 4 if the highest rating is from 4 to 5: the four or five stars out of five that the literature takes as liked.
@@ -84,6 +84,8 @@ def usual_threshold(lowest: float, highest: float) -> float:
       l the lowest rating, or 1 if that is higher: 3 of 3, 8 of 10, 5 on a scale from −10 to 10. So most of a scale is
       not relevant, whatever its length.
 
+    Counts of events are not a rating scale: an item is relevant from the smallest event on, ``least_event``.
+
     The threshold follows from the ratings alone, not from the kind of file or object that holds them.
 
     Examples
@@ -93,6 +95,8 @@ def usual_threshold(lowest: float, highest: float) -> float:
     >>> usual_threshold(1, 1), usual_threshold(0, 1), usual_threshold(0, 3), usual_threshold(1, 25000)
     (1.0, 1.0, 1.0, 1.0)
     """
+    if least_event:
+        return least_event
     are_judgments = lowest <= 0 and highest <= _HIGHEST_JUDGMENT
     if highest <= 1 or highest > LONGEST_SCALE or are_judgments:
         return ANY
@@ -122,8 +126,7 @@ class Relevance:
         if isinstance(threshold, str) and threshold == AUTO:
             scale = _scale(grades, train)
             events = getattr(test, "events", None) or (None if train is None else train.events)
-            # Counts of events are not a rating scale: an item is relevant from the smallest event on.
-            lowest = (None if events is None else events.least) or usual_threshold(scale.low, scale.high)
+            lowest = usual_threshold(scale.low, scale.high, None if events is None else events.least)
         else:
             lowest = ANY if threshold is None else check.number("threshold", threshold)
         grades = grades if negative else grades[grades >= 0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield.data.events import basket_codes
 from cranfield.data.pairs import sort_pairs
 from cranfield.data.ratings import Ratings
 from cranfield.tables import Vocabulary
@@ -17,7 +18,40 @@ def over_one_vocabulary(parts: Sequence[Ratings]) -> list[Ratings]:
     """Return the parts over the union of their vocabularies."""
     users = Vocabulary.union([part.user_ids for part in parts])
     items = Vocabulary.union([part.item_ids for part in parts])
-    return [_recoded(part, users, items) for part in parts]
+    return _in_own_baskets([_recoded(part, users, items) for part in parts])
+
+
+def _in_own_baskets(parts: list[Ratings]) -> list[Ratings]:
+    """Number the baskets of parts that were numbered apart, so that none is in two parts."""
+    known = [
+        (part.rows(), part.events.baskets)
+        for part in parts
+        if part.events is not None and part.events.baskets is not None
+    ]
+    if len(known) < 2 or _of_one_split([part for part, _ in known]):
+        return parts
+    ends = np.cumsum([0, *(int(baskets.max(initial=-1)) + 1 for _, baskets in known)])
+    codes = basket_codes(
+        np.concatenate([part.users for part, _ in known]),
+        np.concatenate([baskets + np.int64(end) for (_, baskets), end in zip(known, ends)]),
+        np.concatenate([part.times for part, _ in known if part.times is not None]),
+    )
+    of_part = iter(np.split(codes, np.cumsum([len(part) for part, _ in known])[:-1]))
+    return [
+        replace(part, events=replace(part.events, baskets=next(of_part)))
+        if part.events is not None and part.events.baskets is not None
+        else part
+        for part in parts
+    ]
+
+
+def _of_one_split(parts: Sequence[Ratings]) -> bool:
+    """Whether the baskets of parts have the numbers of one split, from which they come or were written."""
+    if not all(part.history for part in parts):
+        return False
+    written = all("baskets" in part.history[0].settings for part in parts)
+    last = [part.history[-1] for part in parts]
+    return written or (last[0].action.startswith("split.") and all(step == last[0] for step in last))
 
 
 def _recoded(part: Ratings, users: Vocabulary, items: Vocabulary) -> Ratings:

@@ -18,11 +18,10 @@ from cranfield._record import Step, file_checksum
 from cranfield._settings import settings
 from cranfield.data import Ratings, Repeated, over_one_vocabulary, read, with_features
 from cranfield.datasets.cache import Cached, CachedPart, cached, folder_of, locked, write_record
-from cranfield.datasets.download import download
+from cranfield.datasets.download import SUFFIXES, check_plain, download, is_archive, unpack
 from cranfield.datasets.entry import Counts, Dataset
 from cranfield.datasets.index import catalogue, find
 from cranfield.datasets.parsers import parsing
-from cranfield.datasets.unpack import SUFFIXES, check_plain, is_archive, unpack
 
 
 def fetch(

@@ -69,6 +69,14 @@ def _data(line: Pipeline, unit: Unit) -> dict[str, Any]:
         "filters": [
             step for step in steps if "ratings" in step["effect"] and isinstance(step["effect"]["ratings"], list)
         ],
+        "reading": next(
+            (
+                {key: value for key, value in step["settings"].items() if key in ("weights", "session_gap")}
+                for step in steps
+                if step["action"] == "read"
+            ),
+            {},
+        ),
         "citation": next((step["settings"]["citation"] for step in steps if "citation" in step["settings"]), None),
         "notes": list(dict.fromkeys(note for step in steps for note in step["notes"])),
     }
@@ -82,6 +90,7 @@ def _splits(line: Pipeline, unit: Unit) -> Iterator[dict[str, Any]]:
             "fold": part.fold + 1,
             "seed": line.seed(part),
             **record["split"]["effect"],
+            **{name: record["split"]["settings"][name] for name in _OF_EVENTS if name in record["split"]["settings"]},
             "fingerprints": record["fingerprints"],
             "notes": record["split"]["notes"],
         }
@@ -198,6 +207,11 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     yield to_report("A1", "filters, with their thresholds and effect", f"{filters}; the card has the effect of each")
     repeated = f", {repeated_text(card)}" if card["repetitions"] > 1 else ""
     yield to_report("A2", "how training and test were divided", f"{decisions['split']}{repeated}, seed {card['seed']}")
+    events = {name: splits[0] for name, splits in card["splits"].items() if "events" in splits[0]}
+    if events:
+        divided = [_events_text(name, split, data[name].get("reading", {})) for name, split in events.items()]
+        yield to_report("A2", "how events are divided, merged and weighed", "; ".join(divided))
+        yield to_report("C1", "what counts of the items that a user had before", _REPEATS[decisions["repeats"]])
     at_least = decisions["min_ratings"]
     some = "a training rating" if at_least == 1 else f"{at_least} training ratings or more"
     users = f"users with {some}" if at_least else "all users of the test part"
@@ -206,6 +220,26 @@ def _data_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:
     choices = [users + drawn, *([] if at_least else [f"those without training ratings {new_users}"])]
     others = phrases("B1", decisions, but=("min_ratings", "sample", "new_users"))
     yield to_report("B1", "which users are served", ", ".join([*choices, *others]))
+
+
+_OF_EVENTS = ("unit", "repeated")
+_REPEATS = {
+    "exclude": "exclude: only items that are new to the user count and are recommended",
+    "allow": "allow: all items count and are recommended",
+    "only": "only: no others count and are recommended",
+    "hide": "hide: all items count, and only those that are new to the user are recommended",
+}
+
+
+def _events_text(name: str, split: Mapping[str, Any], reading: Mapping[str, Any]) -> str:
+    """Return what is never divided, how events become ratings, and how many test items are repeats."""
+    train, _, other = split["repeated"].partition("/")
+    merged = f"merged by {train}" + (f" in training and by {other} elsewhere" if other else "")
+    types = reading.get("weights")
+    weighed = f", {', '.join(f'{kind} = {weight:g}' for kind, weight in types.items())}" if types else ""
+    share = f"{split['repeated_test_pairs']:,} of {split['test']:,} test items are repeats"
+    unit = split.get("unit", "session")
+    return f"{name}: divided by {unit}, {merged}{weighed}; {share}"
 
 
 def _list_items(card: Mapping[str, Any]) -> Iterator[experiment_facts.Point]:

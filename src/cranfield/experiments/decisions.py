@@ -118,7 +118,7 @@ class _Decisions(DecisionGroup):
         >>> Decisions().on(1, 1).threshold, Decisions().on(0.5, 5).threshold
         (1.0, 4.0)
         """
-        usual = least_event or usual_threshold(lowest, highest)
+        usual = usual_threshold(lowest, highest, least_event)
         decisions = self.with_(threshold=usual) if self._of("threshold") == AUTO else self
         if self._of("levels") == "none":
             return decisions

@@ -141,7 +141,12 @@ def _candidates(card: Mapping[str, Any]) -> experiment_facts.Point:
         "group": "the popularity group of the item",
     }
     said = [pool.get(decisions["candidates"], str(decisions["candidates"]))]
-    said.append("with the items seen in training" if decisions["keep_seen"] else "without those seen in training")
+    said.append(
+        {"allow": "with those that the user had before", "only": "of which only those that the user had before"}.get(
+            decisions["repeats"],
+            "with the items seen in training" if decisions["keep_seen"] else "without those seen in training",
+        )
+    )
     if decisions["relevant"] == "one":
         said.append("one relevant item in each list")
     if decisions["nonrelevant"] != "all":

@@ -163,7 +163,9 @@ def rehearse(line: Pipeline) -> None:
         options["metrics"] = [metric for metric in options["metrics"] if may_be_called(metric)] or ["P@1"]
         check.whole("samples", options.get("samples", 1))
         with _forgiving():
-            assess(runs, few.test, threshold=decisions.measuring.threshold, **{**options, "samples": 1})
+            assess(
+                runs, few.test, train=few.train, threshold=decisions.measuring.threshold, **{**options, "samples": 1}
+            )
 
 
 @contextmanager

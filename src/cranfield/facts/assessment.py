@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
-
 from cranfield._numbers import listed
 from cranfield.facts.fact import Fact
+from cranfield.facts.numbers import fitting
 
 LIMITS = (
     "The whole test set is itself incomplete: robustness says how much further loss a metric tolerates, not how far it "
@@ -24,6 +22,8 @@ FEWEST_SYSTEMS = 8
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
 """How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
 
+_MOST_RIVALS = 3
+
 
 class Candidate(Fact):
     """A metric under an average, and the share of the draws of the systems in which it comes first."""
@@ -38,61 +38,44 @@ class Candidate(Fact):
     @property
     def share(self) -> str:
         """The share as a percentage, with a decimal if needed."""
-        return f"{round(100 * self.first, 1):g}%"
+        return f"{round(100 * self.first, 1):g} %"
 
 
 class MetricChoice(Fact):
-    """The metric to trust most and what is known of it, or why there is no clear choice."""
+    """The metric to trust most, or why there is no clear choice; the evidence is in the table of the advice."""
 
     candidates: tuple[Candidate, ...]  # every metric under every average, the highest score first
     equal: int  # how many candidates have the highest score
     overlapping: tuple[Candidate, ...]  # those whose intervals overlap with that of the best one
     draws: int
     systems: int
-    power: float | None = None
-    robustness: Mapping[str, float] = field(default_factory=dict)  # the mean tau by what is missing
-    agreement: float | None = None  # the mean tau with other metrics
 
     @property
     def unclear(self) -> str:
         """A clause on why there is no clear choice; empty if there is one."""
         reasons = []
         if self.systems < FEWEST_SYSTEMS:
-            reasons.append(f"there are fewer than eight systems ({self.systems})")
+            reasons.append(f"{self.systems} systems are too few (at least eight)")
         if self.overlapping:
             rivals = [str(rival) for rival in self.overlapping]
-            others = listed(rivals if len(rivals) <= 3 else [*rivals[:2], f"{len(rivals) - 2} more"])
-            reasons.append(f"the intervals of the scores of {self.candidates[0]} and of {others} overlap")
+            others = listed(rivals) if len(rivals) <= _MOST_RIVALS else f"{len(rivals)} others"
+            reasons.append(f"its interval overlaps with {'that' if len(rivals) == 1 else 'those'} of {others}")
         return " and ".join(reasons)
 
     def _said(self) -> str:
         best, *others = self.candidates
         if not others:
-            return f"{best} was assessed alone ({self._evidence}), so there is nothing to compare it with."
+            return f"{best} was assessed alone, so there is nothing to compare it with."
         if self.equal > 1:
-            equal = listed([str(candidate) for candidate in self.candidates[: self.equal]])
-            same = f"No clear choice: {equal} score the same on these data ({best}: {self._evidence})"
-            return f"{same}; {self._comes_first(str(best))}."
+            named = listed([str(candidate) for candidate in self.candidates[: self.equal]])
+            equal = (named, f"{self.equal} metrics")
+            return fitting(f"No clear choice: {who} score the same on these data." for who in equal)
         if self.unclear:
-            scores = f"{best} scores highest ({self._evidence})"
-            return f"No clear choice: {self.unclear}. {scores}; {self._comes_first('it')}."
+            return f"No clear choice: {best} scores highest, but {self.unclear}."
         # The share is rounded as it is printed, so that the word never contradicts the number.
         sure = next(word for share, word in _SURE.items() if round(best.first, 3) >= share)
-        return f"Trust {best} most on these data ({self._evidence}). This is {sure}: {self._comes_first('it')}."
-
-    def _comes_first(self, who: str) -> str:
-        best, *others = self.candidates
-        rivals = sorted((rival for rival in others if rival.first > 0), key=lambda rival: -rival.first)[:2]
-        named = "".join(f", {rival} in {rival.share}" for rival in rivals)
-        return f"of {self.draws} draws of the systems {who} comes first in {best.share}{named}"
-
-    @property
-    def _evidence(self) -> str:
-        kept = ", ".join(f"{missing} {tau:.2f}" for missing, tau in self.robustness.items())
-        said = [] if self.power is None else [f"discriminative power {self.power:.2f}"]
-        said += [f"tau with the order of the whole test set: {kept}"] if kept else []
-        said += [] if self.agreement is None else [f"tau with other metrics {self.agreement:.2f}"]
-        return "; ".join(said)
+        draws = f"it comes first in {best.share} of {self.draws} draws of the systems"
+        return f"Trust {best} most on these data. This is {sure}: {draws}."
 
 
 class OrderKept(Fact):

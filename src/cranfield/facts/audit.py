@@ -39,7 +39,7 @@ def interval_text(share: float, lower: float | None, upper: float | None, *, sho
 
 def question_text(question: Mapping[str, str] | None) -> str:
     """Return the options of a question: ``"split random(train=0.5)"``."""
-    return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all universes"
+    return ", ".join(f"{name} {option}" for name, option in question.items()) if question else "all set-ups"
 
 
 def p_phrase(p: float) -> str:
@@ -151,11 +151,11 @@ class FirstPlaces(Fact):
     rows: tuple[Row, ...]
 
     def _said(self) -> str:
-        rows = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])
-        texts = [f"{row['system']} is first in {share_text(row['share'])} of the set-ups" for row in rows[:4]]
-        fewer = f", and {len(rows) - 4} more in fewer set-ups" if len(rows) > 4 else ""
-        tied = "; if several tie, each of them is first" if sum(row["share"] for row in rows) > 1.005 else ""
-        return f"Of {len(self.rows)} systems, {', '.join(texts)}{fewer}{tied}."
+        first, *others = sorted((row for row in self.rows if row["share"]), key=lambda row: -row["share"])[:_MOST_NAMED]
+        texts = [f"{first['system']} is first in {share_text(first['share'])} of the set-ups"]
+        texts += [f"{row['system']} in {share_text(row['share'])}" for row in others]
+        tied = "; if several tie, each of them is first" if sum(row["share"] for row in self.rows) > 1.005 else ""
+        return f"Of {len(self.rows)} systems, {listed(texts)}{tied}."
 
 
 class Survival(Fact):
@@ -221,9 +221,11 @@ class LeadAtStart(Fact):
     def _said(self) -> str:
         if self.equal:
             return f"Under the starting point {self.leader} and {self.other} are equal."
-        how = "leads" if self.significant else "leads, though not significantly,"
+        how = "" if self.significant else ", though not significantly"
         numbers = f"difference {abs(self.difference):.4f}, d_z {abs(self.d_z):.3f}, {p_phrase(self.p)}"
-        return f"Under the starting point {self.leader} {how} {self.other} ({numbers} by a single t-test over users)."
+        return (
+            f"Under the starting point {self.leader} leads {self.other}{how} ({numbers} by a single t-test over users)."
+        )
 
 
 class JointDifference(Fact):
@@ -304,13 +306,14 @@ class LargestInfluences(Fact):
         return [row for row in decided if row["variance"] and row["shapley"] >= _LEAST_NAMED][:3]
 
     def _said(self) -> str:
-        texts = [
-            f"{row['decision']} ({interval_text(row['shapley'], row['lower'], row['upper'])})" for row in self.named
-        ]
-        chance, first = [row["shapley"] for row in self.rows if row["kind"] == "chance"], self.rows[0]
+        first, *others = self.named
+        texts = [f"{first['decision']} explains {share_text(first['shapley'])} of the variance of the effect size"]
+        texts += [f"{row['decision']} {share_text(row['shapley'])}" for row in others]
+        chance = [row["shapley"] for row in self.rows if row["kind"] == "chance"]
         floor = f"; chance has {share_text(sum(chance))}" if chance else ""
-        rest = f"; {share_text(first['rest'])} is not explained" if first["method"] == "least squares" else ""
-        return f"Largest shares of the variance of the effect size over the set-ups: {listed(texts)}{floor}{rest}."
+        row = self.rows[0]
+        rest = f"; {share_text(row['rest'])} is not explained" if row["method"] == "least squares" else ""
+        return f"{listed(texts)}{floor}{rest}."
 
 
 class LeadRule(Fact):
@@ -477,22 +480,14 @@ class AdviceByDesign(Fact):
         for row in self.best:
             average = "" if row["average"] == "mean" else f", {row['average']}"
             setups.setdefault(f"{row['metric']}{average}", []).append(row["setup"])
-        several = f"under the {len(self.best)} set-ups that differ in the split or the target design"
-        if len(setups) == 1:
-            said = f"The advice on metrics is the same {several}: {next(iter(setups))} scores highest in all of them"
-        else:
-            texts = [
-                f"{metric} in {len(own)} ({own[0]}{'' if len(own) == 1 else ' and others'})"
-                for metric, own in sorted(setups.items(), key=lambda entry: -len(entry[1]))
-            ]
-            said = f"The advice on metrics is not the same {several}; highest score: {listed(texts)}"
-        taus = sorted(row["tau"] for row in self.best[1:] if row["tau"] is not None)
-        if taus:
-            ends = dict.fromkeys(f"{end:.2f}" for end in (taus[0], taus[-1]))
-            said += f"; tau with the order of metrics under the starting point: {' to '.join(ends)}"
+        (first, where), *others = sorted(setups.items(), key=lambda entry: -len(entry[1]))
+        texts = [f"{first} scores highest in {len(where)} of {len(self.best)} set-ups"]
+        texts += [f"{metric} in {len(own)}" for metric, own in others]
+        same = "depends on the set-up" if others else "is the same"
         failed = sum(row["rank"] is None for row in self.rows)
         left = f"; {failed} could not be assessed" if failed else ""
-        return f"{said}{left}. The choice is clear in {sum(row['clear'] for row in self.best)} of them."
+        clear = f"the choice is clear in {sum(row['clear'] for row in self.best)}"
+        return f"The advice on metrics {same}: {listed(texts)}; {clear}{left}."
 
 
 class DeclaredInvalid(Fact):

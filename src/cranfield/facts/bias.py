@@ -11,12 +11,28 @@ from cranfield._numbers import listed, number_text, percent_text
 from cranfield.facts.fact import Fact
 
 CHOSEN = "AR"
+CONTROLS = {"1R": CHOSEN, "P1R": "1R", "U1R": "1R", "AR-NN": CHOSEN, "UAR": "AR-NN"}
+"""What each protocol is compared with: it differs from its control by popularity's advantage, or by the design."""
+NEUTRAL = ("P1R", "U1R", "UAR")
+ONE_RELEVANT = ("1R", "P1R", "U1R")
 _MOST_NAMED = 3
+
+NAMES = {
+    "AR": "as measured",
+    "1R": "one by one",
+    "AR-NN": "fewer items",
+    "P1R": "equally popular items",
+    "U1R": "equal tests, one by one",
+    "UAR": "equal tests per item",
+}
+"""What each protocol is called where there is little room."""
 
 SAYS = {
     "AR": "all test ratings, all items",
+    "1R": "each relevant item among drawn items with test ratings; popularity keeps its advantage",
     "P1R": "each relevant item among items of its popularity percentile",
-    "U1R": "each relevant item alone, the same number of test ratings per item",
+    "U1R": "as 1R, with the same number of test ratings per item",
+    "AR-NN": "drawn items with test ratings, as precise at random as UAR; popularity keeps its advantage",
     "UAR": "the same number of test ratings per item, items with test ratings only",
 }
 
@@ -53,36 +69,55 @@ class PopularityRemark(Fact):
 
 
 class WinnerWithoutPopularity(Fact):
-    """Whether the winner under the chosen protocol stays first under neutral ones.
+    """Whether the winner under the chosen protocol stays first under the others, and what is responsible if not.
 
-    ``first`` are the systems at the top under the chosen protocol, ``neutral`` the other protocols. The rest are the
-    systems that are significantly better than the winner, that lead without being so, and that are level with it, each
-    with the protocols under which they are.
+    ``first`` are the systems at the top under the chosen protocol, ``others`` the other protocols. Systems come with
+    the protocols under which they are significantly better than the winner under its control: because of the
+    ``design``, if this keeps popularity's advantage, or of ``popularity``. Those in ``opened`` lead, or are level with
+    that winner, without being significantly better.
     """
 
     first: tuple[str, ...]
-    neutral: tuple[str, ...]
-    better: Mapping[str, tuple[str, ...]]
-    leading: Mapping[str, tuple[str, ...]]
-    level: Mapping[str, tuple[str, ...]]
+    others: tuple[str, ...]
+    design: Mapping[str, tuple[str, ...]]
+    popularity: Mapping[str, tuple[str, ...]]
+    opened: Mapping[str, tuple[str, ...]]
 
     def _said(self) -> str:
-        winner, *others = self.first
-        if others:
-            return f"{listed(self.first)} are level under {CHOSEN}, so there is no winner to look at."
-        if self.better:
-            neutral = _under(self.better)
-            return f"The winner depends on the protocol: {winner} under {CHOSEN}, {neutral} without popularity."
-        if not self.leading and not self.level:
-            return f"{winner} stays first without popularity's advantage (under {listed((CHOSEN, *self.neutral))})."
-        ahead = _under({**self.leading, **self.level})
-        return f"{winner} is first under {CHOSEN}; without popularity's advantage it is open: {ahead}."
+        winner, *level = self.first
+        if level:
+            return f"{listed(self.first)} are level as measured, so there is no winner to look at."
+        if self.popularity and not self.design:
+            other = _who(self.popularity)
+            return f"The winner depends on popularity: {winner} as measured, {other} without its advantage."
+        if self.popularity:
+            return (
+                f"The winner depends on the design and on popularity: {winner} as measured, {_who(self.design)} by the "
+                f"design, {_who(self.popularity)} without popularity's advantage."
+            )
+        ahead = f"; elsewhere it is open: {_who(self.opened)}" if self.opened else ""
+        if self.design:
+            causes = "the design" if ahead else "the design, not on popularity"
+            by_design = f"{winner} as measured, {_who(self.design)} where popularity keeps its advantage"
+            return f"The winner depends on {causes}: {by_design}{ahead}."
+        if ahead:
+            return f"{winner} is first as measured{ahead}."
+        return f"{winner} stays first without popularity's advantage."
 
 
-def _under(systems: Mapping[str, tuple[str, ...]]) -> str:
-    if len(systems) > _MOST_NAMED:
-        return f"{len(systems)} other systems"
-    return listed([f"{system} ({', '.join(protocols)})" for system, protocols in systems.items()])
+def _who(systems: Mapping[str, tuple[str, ...]]) -> str:
+    return listed([*systems]) if len(systems) <= _MOST_NAMED else f"{len(systems)} other systems"
+
+
+class TimesRandom(Fact):
+    """How far the systems are above a random ranking by a metric: the lowest and the highest multiple."""
+
+    metric: str
+    least: float
+    most: float
+
+    def _said(self) -> str:
+        return f"Systems reach {self.least:,.1f} to {self.most:,.1f} times the {self.metric} of a random ranking."
 
 
 class ReachedByPopularity(Fact):
@@ -129,7 +164,7 @@ class PopularItems(Fact):
 
 
 class OrderUnder(Fact):
-    """How the order under a neutral protocol agrees with the chosen one, and the places of popularity in both."""
+    """How the order under a protocol agrees with that under its control, and the places of popularity in both."""
 
     protocol: str
     tau: float
@@ -137,7 +172,7 @@ class OrderUnder(Fact):
     after: int
 
     def _said(self) -> str:
-        agrees = f"the order agrees with that of {CHOSEN} by tau {number_text(self.tau, 2)}"
+        agrees = f"the order agrees with that of {CONTROLS[self.protocol]} by tau {number_text(self.tau, 2)}"
         if np.isnan(self.tau):
             agrees = "all systems are level"
         moved = f"goes from place {self.before} to {self.after}"
@@ -147,38 +182,71 @@ class OrderUnder(Fact):
 
 
 class ChangedConclusions(Fact):
-    """How many pairs of systems have another conclusion under a neutral protocol."""
+    """How many pairs of systems have another conclusion: one that is reversed, lost or appears."""
 
-    changed: int
+    popularity: int  # pairs with a change from a control to a neutral protocol
+    design: int  # pairs with a change from the chosen protocol to a control
+    unclear: int  # pairs that are significant under one of the two only, by about the same difference
     pairs: int
-    significant: int  # under the chosen protocol
 
     def _said(self) -> str:
-        firm = self.significant
-        if firm == 0:
-            return f"No pair of systems differs significantly under {CHOSEN}."
-        if self.changed == 0:
-            differences = "The only significant difference" if firm == 1 else f"All {firm} significant differences"
-            return f"{differences} under {CHOSEN} {'holds' if firm == 1 else 'hold'} under every neutral protocol."
-        have = "has" if self.changed == 1 else "have"
+        have = "has" if self.popularity == 1 else "have"
+        unclear = f" In {self.unclear}, only the significance changes, which proves nothing." if self.unclear else ""
         return (
-            f"{self.changed} of {self.pairs} pairs of systems {have} another conclusion under a neutral protocol; "
-            f"{firm} differ significantly under {CHOSEN}."
+            f"{self.popularity or 'None'} of {self.pairs} pairs of systems {have} another conclusion without "
+            f"popularity's advantage, and {self.design or 'none'} because of the design alone.{unclear}"
         )
 
 
 class ChangedConclusion(Fact):
-    """A significant difference that is reversed or lost under neutral protocols."""
+    """A conclusion that is reversed, is lost or appears between a control and protocols that are compared with it."""
 
-    better: str
+    better: str  # of the two systems, under the control; if the conclusion appears, under the protocols
     other: str
+    control: str
     protocols: tuple[str, ...]
-    is_reversed: bool
+    change: str
 
     def _said(self) -> str:
-        ending = "the order is reversed" if self.is_reversed else "that is not significant"
-        under = listed(self.protocols)
-        return f"{self.better} is better than {self.other} under {CHOSEN}; under {under} {ending}."
+        pair, under = f"{self.better} is better than {self.other}", listed(self.protocols)
+        cause = " because of the design" if self.control == CHOSEN else ""
+        if self.change == "appears":
+            return f"{pair} under {under}{cause}; under {self.control} that is not significant."
+        ending = "the order is reversed" if self.change == "is reversed" else "that is not significant"
+        return f"{pair} under {self.control}; under {under} {ending}{cause}."
+
+
+class Levelled(Fact):
+    """The number of non-relevant items that make AR as precise at random as UAR."""
+
+    nonrelevant: int
+    rho: float
+
+    def _said(self) -> str:
+        return (
+            f"AR-NN: {self.nonrelevant:,} non-relevant items in a list, so that a random ranking has a precision of "
+            f"{number_text(self.rho)}, as in UAR"
+        )
+
+
+class HowMeasured(Fact):
+    """How lists of one relevant item are drawn and averaged, and over what the differences are tested."""
+
+    nonrelevant: int
+    by: str
+    splits: int
+    exact: bool
+
+    def _said(self) -> str:
+        drawn = "in expectation over the draw" if self.exact else "drawn once"
+        averaged = "user" if self.by == "user" else "list, as in equation (1)"
+        tested = "users of one split, so p-values leave out how much another split would change"
+        if self.splits > 1:
+            tested = f"users and {self.splits} random splits; what popularity explains is of the first"
+        return (
+            f"1R, P1R and U1R: {self.nonrelevant:,} non-relevant items in a list, {drawn}; averaged by {averaged}. "
+            f"Tests are over {tested}"
+        )
 
 
 class OutsideLists(Fact):

@@ -12,11 +12,13 @@ import numpy as np
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals
-from cranfield.facts.scores import NothingRelevant
+from cranfield.facts.scores import InFold, NothingRelevant, RepeatsAlone, RepeatsFound
+from cranfield.facts.split import CountedRepeats
 
 Row = Mapping[str, Any]
 """A row of `Comparison.frame` with the ``smallest_difference`` that its users can show."""
 
+_BOTH = ("system_a", "system_b")
 _MOST_NAMES = 4
 _RULES = {True: "counted as 0", False: "left out"}
 _NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
@@ -54,10 +56,13 @@ class Lead:
         better = -1 if lower_is_better else 1
         self.share = better * (ratios[0] - 1)
         self.share_interval = sorted(better * (ratio - 1) for ratio in ratios[1:])
+        # Size and interval have one unit: where the ratio has no interval but the difference has, both are differences.
+        without = np.isnan(self.share_interval).any() and not np.isnan(self.interval).any()
+        self.in_percent = not np.isnan(self.share) and not without
 
     def __str__(self) -> str:
-        """Return its size: in percent, or as it is where there is no ratio."""
-        return number_text(self.gain, self._digits) if np.isnan(self.share) else gain_percent(self.share)
+        """Return its size: in percent, or as it is where the ratio is not known as well."""
+        return gain_percent(self.share) if self.in_percent else number_text(self.gain, self._digits)
 
     @property
     def signed(self) -> str:
@@ -69,7 +74,7 @@ class Lead:
         """Its interval, in the unit of its size; empty if there is none."""
         if np.isnan(self.interval).any():
             return ""
-        if not np.isnan([self.share, *self.share_interval]).any():
+        if self.in_percent:
             return gain_range(self.share_interval)
         return " to ".join(number_text(end, self._digits) for end in self.interval)
 
@@ -84,12 +89,28 @@ class Lead:
         return f"p {p_equals(self.row['p_corrected'])}"
 
     @property
-    def smallest(self) -> float:
-        """The smallest difference that a test of these users shows with power 0.8, in the unit of its size; or NaN."""
+    def beats(self) -> str:
+        """What the first system does to the second if it is significantly better: by how much, and how sure."""
+        first, second = self.systems
+        if self.gain > 0:
+            return f"{first} beats {second} by {self} ({self.evidence})"
+        # By a rank test, although its average is not the higher one.
+        wins, losses = self.row["wins"], self.row["losses"]
+        if first != self.row["system_a"]:
+            wins, losses = losses, wins
+        return f"{first} beats {second} for more users ({wins:,} against {losses:,}, {self.p}), though not on average"
+
+    @property
+    def beats_briefly(self) -> str:
+        """The same without the interval."""
+        return f"{' beats '.join(self.systems)} by {self} ({self.p})" if self.gain > 0 else self.beats
+
+    def smallest(self, *, in_percent: bool) -> float:
+        """Return the smallest difference that the test shows with power 0.8 for these users, or its share; or NaN."""
         smallest = self.row["smallest_difference"]
         if smallest is None or not smallest > 0:
             return np.nan
-        return smallest if np.isnan(self.share) or not self.base > 0 else smallest / self.base
+        return smallest / self.base if in_percent and self.base > 0 else smallest
 
 
 @dataclass(frozen=True)
@@ -105,8 +126,10 @@ class Tiers:
     def of(cls, rows: Sequence[Row], order: Sequence[str]) -> Tiers:
         """Return the tiers of a metric from all its pairs and the systems from best to worst."""
         pairs = {frozenset((row["system_a"], row["system_b"])): row for row in rows}
+        # By a rank test the best average may be beaten; then a system that nothing beats is first.
+        worse = {row[name] for row in rows if row["better"] for name in _BOTH if row[name] != row["better"]}
         top: list[str] = []
-        for system in order:
+        for system in sorted(order, key=lambda system: system in worse):
             if not any(pairs[frozenset((system, leader))]["significant"] for leader in top):
                 top.append(system)
         others = [system for system in order if system not in top]
@@ -213,23 +236,17 @@ class MetricStanding(Fact):
                 for end in (self._could_show([lead]), "")
                 for inner in (f" ({lead.evidence})", f" ({lead.ends or lead.p})", "")
             )
-        if row["better"] != first:  # by a rank test, although its average is not the higher one
-            first, second = second, first
-            wins = (row["wins"], row["losses"]) if first == row["system_a"] else (row["losses"], row["wins"])
-            counts = f"{wins[0]:,} against {wins[1]:,}, {self.pair(first, second).p}"
-            return f"{first} beats {second} for more users ({counts}), though not on average."
-        lead = self.pair(first, second)
-        return fitting(f"{first} beats {second} by {lead} ({inner})." for inner in (lead.evidence, lead.p))
+        lead = self.pair(row["better"], second if row["better"] == first else first)
+        return fitting(f"{beats}." for beats in (lead.beats, lead.beats_briefly))
 
     def _could_show(self, leads: Sequence[Lead]) -> str:
         """Return what a test of these users could have shown, as the end of a sentence."""
-        sizes = sorted(lead.smallest for lead in leads if not np.isnan(lead.smallest))
+        in_percent = all(lead.in_percent for lead in leads)
+        known = [lead.smallest(in_percent=in_percent) for lead in leads]
+        sizes = sorted(size for size in known if not np.isnan(size))
         if not sizes:
             return ""
-        if any(np.isnan(lead.share) for lead in leads):
-            ends = [number_text(size, self.digits) for size in (sizes[0], sizes[-1])]
-        else:
-            ends = [gain_percent(size) for size in (sizes[0], sizes[-1])]
+        ends = [gain_percent(end) if in_percent else number_text(end, self.digits) for end in (sizes[0], sizes[-1])]
         size = ends[-1] if ends[0] == ends[-1] else f"{ends[0].removesuffix(' %')} to {ends[-1]}"
         return f"; these {count_text(self.rows[0]['n'], 'user')} could have shown {size}"
 
@@ -251,19 +268,25 @@ class MetricStanding(Fact):
             )
         worse = [f"; {_are(beaten, 'worse', names)}" if beaten else "" for names in (3, 0)]
         some = f"; {_are(between, 'level with some of them', 3)}" if between else ""
+        hows = [f"undecided among them (up to {largest}, {largest.ends})", "undecided among them"]
+        if all(lead.row["ties"] == lead.row["n"] for lead in pairs):
+            hows = ["equal for every user"]
         return fitting(
-            f"{names} lead, undecided among them{inner}{end}{some}."
+            f"{names} lead, {how}{end}{some}."
             for names in ([listed(top)] if len(top) <= _MOST_NAMES else []) + [f"{len(top)} systems"]
-            for inner in (f" (up to {largest}, {largest.ends})", "")
+            for how in hows
             for end in worse
         )
 
     def _one_best(self, best: str, others: list[str]) -> str:
+        if any(self.pair(best, other).row["better"] != best for other in others):  # a rank test may go round in circles
+            return "Each system is beaten by another for more users, so none is best."
         lead = self.pair(best, others[0])
         rest = others[1:]
         ends = ["", ""] if not rest else [f" and {listed(rest)}", f" and the {count_text(len(rest), 'other')}"]
         if not lead.gain > 0:  # by a rank test
-            return f"{best} is best: it beats {listed(others)} for more users ({lead.p})."
+            how = f"{others[0]} for more users ({lead.p}) though not on average"
+            return f"{best} is best: it beats {listed([*rest, how])}."
         return fitting(
             f"{best} is best: it beats {others[0]} by {lead} ({inner}){end}."
             for inner in (lead.evidence, lead.p)
@@ -278,13 +301,13 @@ class MetricStanding(Fact):
         if not better and not undecided:
             lead = self.pair(baseline, worse[0])
             others = "both others" if len(worse) == 2 else f"all {len(worse)} others"
-            return fitting(
-                f"{baseline} beats {others}, {worse[0]} by {lead} ({inner})." for inner in (lead.evidence, lead.p)
-            )
+            how = [f"by {lead} ({inner})" for inner in (lead.evidence, lead.p)]
+            how = how if lead.gain > 0 else [f"for more users ({lead.p}), though not on average"]
+            return fitting(f"{baseline} beats {others}, {worse[0]} {by}." for by in how)
         leads = [self.pair(system, baseline) for system in undecided]
         if better:
             lead = self.pair(better[0], baseline)
-            opening = [f"{better[0]} beats {baseline} by {lead} ({inner})" for inner in (lead.evidence, lead.p)]
+            opening = [lead.beats, lead.beats_briefly]
             could_show = [""]
         else:
             what = "beat" if worse else "differ from"
@@ -358,12 +381,18 @@ class OtherMetrics(Fact):
             for system, kind in standing.against.items():
                 if self.main.against.get(system, "undecided") != kind:
                     other.setdefault((system, kind), []).append(standing.name)
+        alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for (system, kind), metrics in other.items():
+            alike.setdefault((kind, tuple(metrics)), []).append(system)
         if not other:
             names = [standing.name for standing in self.others]
             who = listed(names) if len(names) < _MOST_NAMES else f"The other {len(names)} metrics"
             return f"{who} {'agrees' if len(names) == 1 else 'agree'}."
-        by_kind = [f"{system} is {kind} by {listed(metrics)}" for (system, kind), metrics in other.items()]
-        counts = [f"{system} {kind} by {len(metrics)}" for (system, kind), metrics in other.items()]
+        by_kind = [
+            f"{listed(who)} {'is' if len(who) == 1 else 'are'} {kind} by {listed(metrics)}"
+            for (kind, metrics), who in alike.items()
+        ]
+        counts = [f"{listed(who)} {kind} by {len(metrics)}" for (kind, metrics), who in alike.items()]
         return fitting(
             (
                 f"Against {baseline}, {'; '.join(by_kind)}.",
@@ -406,8 +435,9 @@ class ResultsParagraph(Fact):
 
     def _said(self) -> str:
         standing, reference = self.standing, self.standing.reference
+        lower = " (lower is better; positive differences are gains)" if standing.lower_is_better else ""
         said = [
-            f"By {standing.name}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
+            f"By {standing.name}{lower}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
             f"{number_text(standing.means[reference], standing.digits)}."
         ]
         groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
@@ -421,13 +451,14 @@ class ResultsParagraph(Fact):
         if groups["undecided"]:
             do = "does" if len(groups["undecided"]) == 1 else "do"
             said.append(f"{listed(groups['undecided'])} {do} not differ significantly from it.")
-        over = f" over {self.comparisons} comparisons" if self.correction != "none" and self.comparisons > 1 else ""
-        hold = "hold for all comparisons at once" if self.correction != "none" else "are for each comparison alone"
         name = self.test.split("(")[0]
+        at_once = name == "tukey" or self.correction != "none"
+        over = f" over {self.comparisons} comparisons" if at_once and self.comparisons > 1 else ""
+        hold = "hold for all comparisons at once" if at_once else "are for each comparison alone"
+        corrected = "" if name == "tukey" else f", {CORRECTIONS.get(self.correction, self.correction)}"
         said.append(
-            f"Differences are tested by {TESTS.get(name, name)}, two-sided, at α = {self.alpha:g}, "
-            f"{CORRECTIONS.get(self.correction, self.correction)}{over}; the {100 * (1 - self.alpha):g} % intervals "
-            f"{hold}."
+            f"Differences are tested by {TESTS.get(name, name)}, two-sided, at α = {self.alpha:g}{corrected}{over}; "
+            f"the {100 * (1 - self.alpha):g} % intervals {hold}."
         )
         return " ".join(said)
 
@@ -549,19 +580,27 @@ class Spread(Fact):
     metric: str
     deviations: Mapping[str, float]
     same_split: bool = False
+    # The smallest differences that the pairs can show with power 0.8, from the least to the largest, if the spread
+    # between repetitions limits them and not the number of users; otherwise empty.
+    smallest: tuple[float, ...] = ()
 
     def _said(self) -> str:
         varies = _names([f"{system} {number_text(size)}" for system, size in self.deviations.items()])
-        if self.same_split:
-            few = ", though two say little about it" if self.times == 2 else ""
-            return (
-                f"Between {self.times} training seeds on the same split the standard deviation of the average of "
-                f"{self.metric} is {varies}; intervals and p-values include it, but not how splits vary{few}."
-            )
-        two = ", though two repetitions say little about it" if self.times == 2 else ""
+        of_what = "training seeds on the same split" if self.same_split else "repetitions (new splits and seeds)"
+        included = ", but not how splits vary" if self.same_split else " (users crossed with repetitions)"
         return (
-            f"Between {self.times} repetitions (new splits and seeds) the standard deviation of the average of "
-            f"{self.metric} is {varies}; intervals and p-values include it (users crossed with repetitions){two}."
+            f"Between {self.times} {of_what} the standard deviation of the average of {self.metric} is {varies}; "
+            f"intervals and p-values include it{included}{self._limited}."
+        )
+
+    @property
+    def _limited(self) -> str:
+        """What so few repetitions can show, at the end of the sentence."""
+        if not self.smallest:
+            return ""
+        size = " to ".join(dict.fromkeys(number_text(size) for size in (self.smallest[0], self.smallest[-1])))
+        return (
+            f"; {self.times} of them can show a difference of {size} (power 0.8), and more users not a much smaller one"
         )
 
 
@@ -586,6 +625,11 @@ class Disagreement(Fact):
             f"{ends[2]} by {by}, the p-value{'' if single else 's'} by {p_by}."
         )
 
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        return f"Test and interval disagree on {count_text(len(self.pairs), 'pair')}"
+
 
 class Warned(Fact):
     """A warning about implausible inputs, at the end of a verdict."""
@@ -594,6 +638,22 @@ class Warned(Fact):
 
     def _said(self) -> str:
         return f"Warning: {self.warning}."
+
+
+class OnRepeats(Fact):
+    """What counts of the items that users had before, or what a system finds of them, in a verdict."""
+
+    note: Fact
+
+    def _said(self) -> str:
+        return f"{self.note}."
+
+    @classmethod
+    def of(cls, notes: Sequence[Fact]) -> list[Fact]:
+        """Return the notes of a measurement that are about repeats."""
+        stated = [note.stated if isinstance(note, InFold) else note for note in notes]
+        about = CountedRepeats | RepeatsAlone | RepeatsFound
+        return [cls(note) for note, fact in zip(notes, stated) if isinstance(fact, about)]
 
 
 class UsersThatCount(Fact):

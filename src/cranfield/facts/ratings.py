@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cranfield._numbers import count_text
 from cranfield.facts.fact import Fact
 
 
@@ -36,6 +37,27 @@ class KeptEvents(Fact):
         return (
             f"{self.events:,} events of {self.pairs:,} pairs of user and item: splits divide the events, and merge "
             f"each part by itself ({how})."
+        )
+
+
+class TiedBaskets(Fact):
+    """Users with several baskets at the same time, whose order is that of their ids."""
+
+    users: int
+
+    def _said(self) -> str:
+        return f"{count_text(self.users, 'user')} with several baskets at the same time: these are in the order of ids."
+
+
+class BasketsAgainstTime(Fact):
+    """Users with a basket that has a larger number than a later one."""
+
+    users: int
+
+    def _said(self) -> str:
+        return (
+            f"{count_text(self.users, 'user')} with baskets whose numbers run against their times: the order is that "
+            "of the times."
         )
 
 

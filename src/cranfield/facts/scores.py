@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cranfield._numbers import count_text, listed, percent_text
+from cranfield._numbers import count_text, few, listed, number_text, percent_text
 from cranfield.facts.fact import Fact
 
 Id = str | int | float
@@ -276,6 +276,11 @@ class MadeFor(Fact):
             "users without a list, unless coverage is reduced."
         )
 
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        return f"{few(self.systems, 3)}: lists for {self.users} only"
+
 
 class AveragedOver(Fact):
     """How many users or lists each system is averaged over by metrics that are undefined for others."""
@@ -326,6 +331,42 @@ class ReadAs(Fact):
 
     def _said(self) -> str:
         return ", ".join(f"{', '.join(sources)} as {format}" for format, sources in self.formats)
+
+
+class RepeatsHidden(Fact):
+    """Items that users had before count, but are not recommended, so that no list is perfect."""
+
+    most: tuple[tuple[str, float], ...]  # the average of perfect lists of the other items, by metric
+
+    def _said(self) -> str:
+        most = listed([f"{metric} {number_text(value)}" for metric, value in self.most])
+        return f"items that the user had count but are not recommended, so no system can exceed {most}"
+
+
+class RepeatsAlone(Fact):
+    """Only items that users had before are ranked, which are few, so that a random order finds many of them."""
+
+    random: tuple[tuple[str, float], ...]  # Recall@n of a random order
+
+    def _said(self) -> str:
+        random = listed([f"{metric} {number_text(value)}" for metric, value in self.random])
+        return f"only items that the user had are ranked, which looks easy: a random order of them has {random}"
+
+
+class RepeatsFound(Fact):
+    """How many items of a system's lists their users had before, and what the lists find of these and of others."""
+
+    system: str
+    cutoff: int
+    share: float  # of repeats in the lists; NaN if that is not known
+    repeated: float  # Recall of the items that users had, over users with such test items
+    new: float
+
+    def _said(self) -> str:
+        return (
+            f"{100 * self.share:.1f} % of the top {self.cutoff} of {self.system} are repeats; it finds "
+            f"{100 * self.repeated:.1f} % of the repeated and {100 * self.new:.1f} % of the new items"
+        )
 
 
 class SharedRatings(Fact):

@@ -128,17 +128,31 @@ class Reversals(Fact):
     by_chance: int  # the number of those that are not
     # The smallest corrected p-value of those that are not; None if there are too few users to test any.
     smallest_p: float | None = None
+    main: str = ""  # the main metric
 
     def _said(self) -> str:
         by, groups = f"By {self.segment}", "both groups" if self.groups == 2 else f"all {self.groups} groups"
+        pairs = list(dict.fromkeys(order.systems for order in self.shown if order.metric == self.main))
+        if len(pairs) == 1:
+            return f"{by}, {self.shown[0]}."
+        if pairs:
+            return f"{by}, {self._changing(pairs)} by {self.main}."
         if self.shown:
-            others = len(self.shown) - 1
-            more = f"; {others} more {'order is' if others == 1 else 'orders are'} reversed" if others else ""
-            return f"{by}, {self.shown[0]}{more}."
+            metrics = list(dict.fromkeys(order.metric for order in self.shown))
+            return f"{by}, no order by {self.main} is shown to be reversed in a group; by {listed(metrics)} some are."
         if not self.by_chance:
             return f"{by}, systems have the same order in {groups}."
         why = "too few users to test it" if self.smallest_p is None else f"smallest p {p_text(self.smallest_p)}"
         return f"{by}, no order is shown to be reversed in a group ({why})."
+
+    @staticmethod
+    def _changing(pairs: list[tuple[str, str]]) -> str:
+        """Return which systems change places between groups: those that one system changes with, or how many pairs."""
+        in_all = [system for system in pairs[0] if all(system in pair for pair in pairs)]
+        if not in_all:
+            return f"{len(pairs)} pairs of systems change places between groups"
+        others = [system for pair in pairs for system in pair if system != in_all[0]]
+        return f"{in_all[0]} changes places with {listed(others)} between groups"
 
 
 class WindowLeads(Fact):

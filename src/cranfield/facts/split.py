@@ -53,13 +53,16 @@ class CountedRepeats(Fact):
     of: int
     users: int
     counted: int  # users with a test item that counts
+    again: int  # users with a test item that they had before
 
     def _said(self) -> str:
         share = f"{100 * self.repeated / max(self.of, 1):.1f} % of the test items are repeats"
-        said = {"exclude": "which do not count", "only": "and only these count"}.get(self.repeats, "which count")
+        said = {"exclude": "they do not count here", "only": "only they count here", "allow": "they count here"}.get(
+            self.repeats, "they count here, but are not recommended"
+        )
         left = self.users - self.counted
         gone = f"; {count_text(left, 'user')} without another test item {_are(left)} left out" if left else ""
-        return f"{share}, {said}{gone}"
+        return f"{share} ({self.again:,} of {count_text(self.users, 'user')} have some); {said}{gone}"
 
 
 class StraddlingBaskets(Fact):

@@ -3,67 +3,74 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
-from cranfield._numbers import percent_text
+from cranfield._numbers import DASH
 from cranfield.facts.fact import Fact
 
-ClaimVerdict = Literal["holds", "does not hold", "cannot tell"]
-ClaimDraws = Literal["draws of systems", "splits", "repetitions"]
-
-SURE = 0.9
-"""The minimum share of draws with the same outcome that a verdict on a claim needs."""
-
-_share = partial(percent_text, unit=" %")
-_RULES: dict[ClaimDraws, str] = {
-    "draws of systems": (
-        f"A claim holds if its margin is above 0 for all systems and in at least {SURE:.0%} of 200 bootstrap draws of "
-        "the systems; it does not hold if it is below 0 in as many; otherwise it cannot be decided. With fewer than "
-        "five systems nothing can be decided."
-    ),
-    "splits": (
-        f"A claim holds if its margin is above 0 on average and in at least {SURE:.0%} of the splits that it was "
-        "measured on; it does not hold if it is below 0 in as many; otherwise it cannot be decided."
-    ),
-    "repetitions": (
-        "Each repetition is a study with other random choices. A claim holds if it holds in at least "
-        f"{SURE:.0%} of the repetitions, and does not hold if it does not hold in as many; otherwise it cannot be "
-        "decided."
-    ),
-}
+ClaimVerdict = Literal["holds", "holds in part", "does not hold", "cannot tell"]
+ClaimSource = Literal["paper", "our reading", "by construction"]
 
 
 class ClaimRule(Fact):
-    """When the claims of a study hold, by what the shares of a verdict refer to."""
+    """When the claims of a study hold."""
 
-    drawn: ClaimDraws
+    level: float  # of the intervals
+    splits: int  # the fewest that a verdict needs
 
     def _said(self) -> str:
-        return _RULES[self.drawn]
-
-    @property
-    def note(self) -> str:
-        """What the columns of a table of claims mean."""
         return (
-            f"so, opposite: share of the {self.drawn} for and against (the rest decide nothing); a verdict needs "
-            f"{SURE:.0%}"
+            f"A claim holds if the {self.level:.0%} interval of its margin lies above 0, does not hold if it lies "
+            "below, and cannot be decided otherwise; of an equality the interval must contain 0, and be narrower than "
+            "the difference that the paper denies. Intervals are Student's t over the splits, at least "
+            f"{self.splits}, with the error over users added for values of systems, and that over bootstrap draws of "
+            "systems for statements about metrics. With fewer splits only the error over users can decide, and leaves "
+            "the splits out. A claim of several parts holds if all of them do, and does not hold if one does not (by "
+            "simultaneous intervals), or in part if another one holds."
         )
 
 
-OF_SYSTEMS, OF_SPLITS, OF_REPETITIONS = map(ClaimRule, _RULES)
+class ClaimPart(Fact):
+    """A part of a claim, with its margin on every split."""
 
+    name: str  # what it is about; empty if the claim has one part
+    margins: tuple[float, ...]  # by split: above 0 if it is true; of an equality, the difference
+    error: float | None  # the standard error of their mean that splits do not show: over users, or systems
+    denied: float | None  # of an equality: the difference that the claim denies
+    verdict: ClaimVerdict
+    lower: float | None = None  # the interval of the mean margin
+    upper: float | None = None
 
-class OverRepetitions(Fact):
-    """In how many repetitions a claim holds, and the evidence of the first one."""
+    @property
+    def margin(self) -> float:
+        """The mean margin over splits."""
+        return sum(self.margins) / len(self.margins) if self.margins else float("nan")
 
-    holds: int
-    repetitions: int
-    first: str
+    @property
+    def span(self) -> str:
+        """The mean margin with its interval."""
+        if self.margin != self.margin:
+            return DASH
+        ends = "" if self.lower is None else f" [{self.lower:+.3g}, {self.upper:+.3g}]"
+        return f"{'= 0: ' if self.denied is not None else ''}{self.margin:+.3g}{ends}"
 
     def _said(self) -> str:
-        return f"holds in {self.holds} of {self.repetitions} repetitions; first: {self.first}"
+        return f"{self.name or 'margin'} {self.span}, {self.verdict}"
+
+
+_FIRST: Sequence[ClaimVerdict] = ("does not hold", "cannot tell", "holds in part", "holds")
+
+
+def combined(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
+    """Return the verdict on several parts, or on several claims that say the same."""
+    there = set(verdicts)
+    if len(there) == 1:
+        return there.pop()
+    if "does not hold" in there:
+        return "holds in part" if there & {"holds", "holds in part"} else "does not hold"
+    return "cannot tell" if not there or "cannot tell" in there else "holds in part"
 
 
 class Finding(Fact):
@@ -72,43 +79,106 @@ class Finding(Fact):
     claim: str  # what the paper says, in short
     where: str  # the section that says it
     verdict: ClaimVerdict  # whether it holds here
-    evidence: str | OverRepetitions  # the numbers that the verdict is based on
-    margin: float  # by how much it is true: above 0 if it is, below 0 if it is not
-    sure: float | None = None  # the share of what is ``drawn`` in which it is true; None if nothing is drawn
-    against: float | None = None  # the share in which the opposite is true; the rest are ties
-    drawn: ClaimDraws = "splits"
+    evidence: str  # the numbers that the verdict is based on
+    parts: tuple[ClaimPart, ...]
+    group: str  # claims of a group are one statement: readings of it, or what follows from another
+    source: ClaimSource  # who says it, or that it is true whatever the data are
+    splits: int
+    users: int | None = None  # over whom errors were taken
+    systems: int | None = None
+    key: str = ""  # its name in the table of claims
 
     def on(self, data: str) -> Finding:
         """Return the finding with the name of the ratings, if it has one, before the claim."""
-        return replace(self, claim=f"{data}: {self.claim}") if data else self
+        return replace(self, claim=f"{data}: {self.claim}", group=f"{data}: {self.group}") if data else self
+
+    @property
+    def deciding(self) -> ClaimPart:
+        """The part that decides: the weakest one."""
+        return min(self.parts, key=lambda part: (_FIRST.index(part.verdict), part.margin))
+
+    @property
+    def n(self) -> str:
+        """How many splits, users and systems the verdict is based on."""
+        several = "s" if self.splits != 1 else ""
+        counts = {f"split{several}": self.splits, "users": self.users, "systems": self.systems}
+        return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count is not None)
+
+    @property
+    def basis(self) -> str:
+        """The margin that decides, how many parts hold, and n."""
+        held = sum(part.verdict == "holds" for part in self.parts)
+        parts = f"; {held} of {len(self.parts)} parts hold" if len(self.parts) > 1 else ""
+        against = len(self.parts) > 1 and all(
+            part.verdict == "does not hold" and part.denied is None for part in self.parts
+        )
+        opposite = "; the opposite holds" if against else ""
+        only = "; splits are not included" if self.deciding.lower is not None and self.splits < FEWEST_SPLITS else ""
+        return f"{self.deciding.span}{parts}{opposite}; {self.n}{only}"
 
     @property
     def cells(self) -> list[str]:
-        """The claim, its section, its verdict, and the shares for and against it."""
-        return [self.claim, self.where, self.verdict, _share(self.sure), _share(self.against)]
+        """The claim, its section, who says it, its verdict, and what that is based on."""
+        return [self.claim, self.where, self.source, self.verdict, self.basis]
 
     @property
     def support(self) -> str:
-        """Where the paper says it, and the shares for and against it."""
+        """Where the paper says it, and what the verdict is based on."""
         place = f"section {self.where}" if self.where[:1].isdigit() else self.where
-        if self.sure is None or self.against is None:
-            return place
-        return f"{place}; so in {_share(self.sure)} of the {self.drawn}, the opposite in {_share(self.against)}"
+        return f"{place}; {self.basis}"
 
     def _said(self) -> str:
         return f"{self.claim} ({self.support})"
 
 
+class RankAlike(Fact):
+    """Two systems that rank alike, so that no metric can tell them apart."""
+
+    systems: tuple[str, str]
+
+    def _said(self) -> str:
+        return f"{' and '.join(self.systems)} rank alike here: every DP contains their p-value, which is 1"
+
+
+FEWEST_SPLITS = 5
+"""The fewest splits over which Student's t is taken."""
+RULE = ClaimRule(level=0.95, splits=FEWEST_SPLITS)
+
+
 class ClaimCounts(Fact):
-    """How many claims of a study hold on some ratings."""
+    """How many claims of a study hold on some ratings; claims of one group count once."""
 
     study: str
     data: str
-    verdicts: tuple[ClaimVerdict, ...]
+    paper: tuple[ClaimVerdict, ...]  # the verdict on each group of claims of the paper
+    ours: tuple[ClaimVerdict, ...] = ()  # on each group of our readings
+    construction: int = 0  # the number of groups that are true whatever the data are
+    splits: int = 0
+
+    @classmethod
+    def of(cls, study: str, data: str, claims: Iterable[Finding]) -> ClaimCounts:
+        """Count the groups of some claims."""
+        claims = list(claims)
+        groups: dict[tuple[ClaimSource, str], list[ClaimVerdict]] = {}
+        for claim in claims:
+            groups.setdefault((claim.source, claim.group), []).append(claim.verdict)
+        by = {source: tuple(combined(own) for (of, _), own in groups.items() if of == source)
+              for source in ("paper", "our reading", "by construction")}  # fmt: skip
+        splits = max((claim.splits for claim in claims), default=0)
+        return cls(study, data, by["paper"], by["our reading"], len(by["by construction"]), splits)
 
     def _said(self) -> str:
-        count = Counter(self.verdicts)
+        ours = f" Of {len(self.ours)} readings of ours, {_counted(self.ours)}." if self.ours else ""
+        plain = f" {self.construction} more {'is' if self.construction == 1 else 'are'} true by construction."
         return (
-            f"{len(self.verdicts)} claims of {self.study} on {self.data}: {count['holds']} hold, "
-            f"{count['does not hold']} do not hold, {count['cannot tell']} cannot be decided."
+            f"{len(self.paper)} claims of {self.study} on {self.data} ({self.splits} "
+            f"split{'s' if self.splits != 1 else ''}): {_counted(self.paper)}."
+            f"{ours}{plain if self.construction else ''}"
         )
+
+
+def _counted(verdicts: Sequence[ClaimVerdict]) -> str:
+    count = Counter(verdicts)
+    in_part = f"{count['holds in part']} in part, " if count["holds in part"] else ""
+    decided = f"{count['holds']} hold, {in_part}{count['does not hold']} do not hold"
+    return f"{decided}, {count['cannot tell']} cannot be decided"

@@ -1,11 +1,21 @@
 """Judged lists: runs joined with test ratings, of which only the judged items are kept."""
 
-from cranfield.judgments.catalogue import NONE, TRAIN, Cataloguing, catalogue_ids, is_no_catalogue, with_live
-from cranfield.judgments.context import Context, Draw, Drawing, RunFacts, sum_of_counts
+from cranfield.judgments.context import (
+    NONE,
+    TRAIN,
+    Cataloguing,
+    Context,
+    Draw,
+    Drawing,
+    RunFacts,
+    catalogue_ids,
+    is_no_catalogue,
+    sum_of_counts,
+)
 from cranfield.judgments.joining import one_relevant, tied_ranks
 from cranfield.judgments.judged import Entries, Judged
 from cranfield.judgments.judged_files import JudgedTable, read_judged, save_judged, without_runs
-from cranfield.judgments.judging import Groups, as_judged, as_runs, as_test, judge, judged_by
+from cranfield.judgments.judging import Groups, as_judged, as_runs, as_test, group_of_lists, judge, judged_by, with_live
 from cranfield.judgments.judgments import Judgments, NegativeGrades, notes_on_negative_grades, nothing_judged, once
 from cranfield.judgments.plausibility import accepted, check_inputs, check_tallies, same_file
 from cranfield.judgments.tallies import IdCounts, RatingsTally, SystemTally, counted_items, digests
@@ -36,6 +46,7 @@ __all__ = [
     "check_tallies",
     "counted_items",
     "digests",
+    "group_of_lists",
     "is_no_catalogue",
     "judge",
     "judged_by",

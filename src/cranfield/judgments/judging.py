@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from cranfield._checks import number, one_of
 from cranfield._errors import InputError, SettingError
 from cranfield.data import ANY, AUTO, Ratings, Relevance
-from cranfield.judgments.context import Context
+from cranfield.judgments.context import Context, catalogue_ids, is_no_catalogue
 from cranfield.judgments.joining import Join, join, one_relevant
 from cranfield.judgments.judged import Judged
 from cranfield.judgments.judgments import Judgments, NegativeGrades, notes_on_negative_grades
 from cranfield.rankings import Gaps, Run, RunReading, Ties, is_one_source, read_runs, read_test
-from cranfield.tables import UNKNOWN
+from cranfield.tables import UNKNOWN, Vocabulary
 
 Groups = Mapping[Any, Any] | Sequence[Any] | NDArray[Any]
 """The group of each list: by the id of its user, or one group per list."""
@@ -96,7 +96,7 @@ def judged_by(run: Run, judgments: Judgments, context: Context, groups: Groups |
     judged = Judged(judgments, source=run, context=context, group_names=run.group_names, **joined.fields)
     if groups is None:
         return judged
-    group_of_list, names = _given_groups(groups, judgments)
+    group_of_list, names = group_of_lists(groups, judgments.user_ids, judgments.users)
     return replace(judged, groups=group_of_list, group_names=names)
 
 
@@ -123,18 +123,20 @@ def _of_lists(judgments: Judgments, chosen: NDArray[np.int64]) -> Judgments:
     return _OF_LISTS[judgments][1]
 
 
-def _given_groups(groups: Groups, judgments: Judgments) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Return the group of each list as an index of the names; -1 for a list without one."""
+def group_of_lists(
+    groups: Groups, user_ids: Vocabulary, users: NDArray[Any]
+) -> tuple[NDArray[np.int16], tuple[str, ...]]:
+    """Return the group of each list as an index of the names, given their users; -1 for a list without one."""
     of_list: list[Any]
     if isinstance(groups, Mapping):
-        codes = judgments.user_ids.codes(list(groups))
+        codes = user_ids.codes(list(groups))
         of_user = {int(code): name for code, name in zip(codes, groups.values()) if code != UNKNOWN}
-        of_list = [of_user.get(int(user)) for user in judgments.users]
+        of_list = [of_user.get(int(user)) for user in users]
     else:
         of_list = list(groups)
-    if len(of_list) != judgments.n_lists:
+    if len(of_list) != len(users):
         raise InputError(
-            f"there are {len(of_list):,} groups for {judgments.n_lists:,} lists",
+            f"there are {len(of_list):,} groups for {len(users):,} lists",
             remedy="give one for each list, or a mapping from user to group",
         )
     known = sorted({group for group in of_list if group is not None}, key=lambda group: (isinstance(group, str), group))
@@ -272,3 +274,18 @@ def _is_judged_by(lists: Judged, judgments: Judgments) -> bool:
     if lists.ranked is not None and lists.ranked.one_relevant:
         return lists.judgments.is_part_of(judgments)
     return lists.judgments.is_same_as(judgments)
+
+
+def with_live(judged: Sequence[Judged], catalogue: Any, train: Ratings | None) -> list[Judged]:
+    """Return lists in which items outside a catalogue earn nothing; an item with a test rating is always live.
+
+    Without a catalogue (``none``), the lists are returned as they are.
+    """
+    if is_no_catalogue(catalogue):
+        return list(judged)
+    if any(lists.ranked is not None and lists.ranked.one_relevant for lists in judged):
+        raise SettingError(
+            "a catalogue needs whole lists, but these hold only their relevant item; leave the catalogue out"
+        )
+    live = Vocabulary.union([catalogue_ids(catalogue, train), judged[0].judgments.judged_items])
+    return [lists.fresh(context=replace(lists.context, live=live)) for lists in judged]

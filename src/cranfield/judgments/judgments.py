@@ -149,6 +149,11 @@ class Judgments:
         """The list of each judgment."""
         return np.repeat(np.arange(self.n_lists, dtype=np.int32), np.diff(self.indptr))
 
+    def had_in(self, train: Ratings) -> NDArray[np.bool_]:
+        """Return whether the user of each judgment has its item in training."""
+        users = train.user_ids.recoded(self.users, self.user_ids)[self.lists]
+        return train.places(users, train.item_ids.recoded(self.items, self.item_ids)) >= 0
+
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
         """Whether each judgment is relevant: r >= threshold."""
@@ -228,8 +233,8 @@ class Judgments:
         """Refuse to measure something that needs all users on some of them."""
         if self.grades_of_all is not None:
             raise SettingError(
-                f"{what} looks at all users together, and cannot be measured on ranges of them or on Spark; leave it "
-                "out, or measure in memory (engine='memory', --engine memory)"
+                f"{what} looks at all users together, and these lists are measured in blocks of users; leave it out, "
+                "or give files and enough memory for all of them at once (memory=..., --memory)"
             )
 
     @of_base

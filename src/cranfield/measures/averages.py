@@ -211,18 +211,21 @@ def _median(spelling: Spelling) -> Average:
 @AVERAGES.register("geometric")
 def _geometric(
     spelling: Spelling,
-    form: Literal["trec_eval", "adjusted"] = "trec_eval",
+    form: Literal["trec_eval", "adjusted", "skipping"] = "trec_eval",
     epsilon: Annotated[float, Limits(above=0)] = 1e-5,
 ) -> Average:
     """Geometric mean, of values that may be 0.
 
     ``trec_eval``: exp(mean log max(x, ε)), ε = 1e-5. ``adjusted``: exp(mean log(x + ε)) − ε (Robertson 2006; Cañamares
-    et al. 2020 with ε = 0.01).
+    et al. 2020 with ε = 0.01). ``skipping``: zeros add nothing to the sum of logarithms but are counted, as rec_eval of
+    Valcarce et al. averages F1 and RR; so a 0 counts like a 1, and this is only for comparing with their numbers.
     """
     shift = epsilon if form == "adjusted" else 0.0
 
     def logs(x: Values) -> Values:
-        return np.log(x + epsilon) if form == "adjusted" else np.log(np.maximum(x, epsilon))
+        if form == "adjusted":
+            return np.log(x + epsilon)
+        return np.log(np.where((x == 0) & (form == "skipping"), 1.0, np.maximum(x, epsilon)))
 
     def back(log: Any) -> Any:
         return np.exp(log) - shift

@@ -1,9 +1,8 @@
-"""Averages of scores as a frame and as a table for people, and the error over users crossed with repetitions."""
+"""Averages of scores as a frame and as a table for people."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,9 +13,9 @@ from cranfield._numbers import all_systems, count_text, number_text, percent_tex
 from cranfield._streams import MOST_BLOCKS
 from cranfield._table import Cell, Table, places
 from cranfield.facts import sentences
-from cranfield.measures.averages import Values
 from cranfield.measures.averaging import Averaging
-from cranfield.metrics import averaging_phrases, deepest, legend, power_for, properties_of
+from cranfield.measures.crossed import Errors
+from cranfield.metrics import averaging_phrases, deepest, legend, metric_label, properties_of
 
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
@@ -107,10 +106,8 @@ def _over_repetitions(
 ) -> tuple[float, tuple[float, float] | None]:
     """Return the standard deviation of an average between repetitions, and the interval that includes it.
 
-    The interval is from `crossed`, for a mean over users; None for other averages.
+    The interval is from `Errors.crossed`, for a mean over users; None for other averages.
     """
-    from scipy.special import stdtrit
-
     assert scores.repetitions is not None
     is_mean = averaging.kind.weights is None and averaging.kind.method == "Student's t"
     if averaging.by != "user" or averaging.groups == "equal" or not is_mean:
@@ -119,10 +116,11 @@ def _over_repetitions(
         return float(np.std(means, ddof=1)), None
     own = scores.values[s, m]
     values = np.where(scores.who_counts(m, averaging, own), np.nan_to_num(own), np.nan)
-    estimate = Crossed.of(Crossed.cells(values[None], scores.users, scores.repetitions))
+    estimate = Errors.crossed(Errors.cells(values[None], scores.users, scores.repetitions))
     middle = scores.counted(s, m, averaging).mean
-    reach = float((stdtrit(estimate.degrees, 0.5 + level / 2.0) * estimate.error)[0])
-    return float(estimate.spread[0]), (middle - reach, middle + reach)
+    reach, spread = float(estimate.reach(1 - level)[0]), estimate.spread
+    assert spread is not None
+    return float(spread[0]), (middle - reach, middle + reach)
 
 
 def _bounds(scores: Scores, s: int, m: int, averaging: Averaging) -> dict[str, float]:
@@ -159,7 +157,8 @@ def averages_table(
     if pairs:
         ends = scores.frame(averaging, level=LEVEL if level is None else level, interval=interval, seed=seed)
     lowest_first = averaging.taken_of(scores).lower_is_better
-    header, cells = ["system", *scores.metrics], _cells(scores, means, lowest_first, ends, pairs, digits)
+    header = ["system", *map(metric_label, scores.metrics)]
+    cells = _cells(scores, means, lowest_first, ends, pairs, digits)
     for name, shares in _services(scores, services).items():
         header.append(name)
         for s, served in enumerate(shares):
@@ -260,85 +259,3 @@ def _deviation(_: float, __: float, deviation: float, digits: int) -> str:
 
 def _span(_: float, least: float, most: float, digits: int) -> str:
     return f"({number_text(least, digits)}–{number_text(most, digits)})"
-
-
-# Eigenvalues below this share of the largest are 0.
-_ZERO = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class Crossed:
-    """The errors of averages over users and repetitions, one per row."""
-
-    error: Values  # the standard error of the average, including the spread between repetitions
-    degrees: Values  # its degrees of freedom (Satterthwaite)
-    spread: Values  # the standard deviation of the averages between repetitions
-    users_error: Values  # the standard error over users alone, as if another split or seed would change nothing
-
-    @classmethod
-    def of(cls, cells: Values) -> Crossed:
-        """Return the error of the mean over users of each user's mean over repetitions.
-
-        The model is y_ur = μ + U_u + R_r + E_ur: users and repetitions (new splits, new seeds) are both drawn at random
-        and crossed. With n users and m repetitions the variance of the mean is σ_U²/n + σ_R²/m + σ_E²/(nm). It is
-        estimated by the analysis of variance, V = V_E + max(V_U − V_E, 0) + max(V_R − V_E, 0), where V_U is the
-        variance of the users' means over n, V_R that of the repetitions' effects over m, and V_E that of the residuals
-        over nm; no variance is negative. Degrees of freedom are Satterthwaite's (1946), V² / (V_U²/(n−1) + V_R²/(m−1) +
-        V_E²/ν_E), and lie between those of repetitions and those of users (Searle, Casella and McCulloch, Variance
-        Components, 1992, chapter 4). The error is never below the one over users alone. Users may be missing in some
-        repetitions: the effects of repetitions are then those of least squares, and V_E has the mean of 1/m_u in place
-        of 1/m. The cells are rows × users × repetitions, NaN if a user has no value; users without any are left out.
-        """
-        power = power_for(cells)
-        cells = np.ldexp(cells, -power)
-        present = ~np.isnan(cells)
-        times = present.sum(axis=2)
-        n = (times > 0).sum(axis=1).astype(np.float64)
-        m = cells.shape[2]
-        filled = np.where(present, cells, 0.0)
-        per_user = np.divide(filled.sum(axis=2), times, out=np.full(times.shape, np.nan), where=times > 0)
-        effects = _repetition_effects(np.where(present, cells - per_user[:, :, None], 0.0), present, times)
-        effect_of_cell = np.where(present, effects[:, None, :], 0.0)
-        shared = np.divide(effect_of_cell.sum(axis=2), times, out=np.zeros(times.shape), where=times > 0)
-        residuals = np.where(present, cells - per_user[:, :, None] - effect_of_cell + shared[:, :, None], 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            free = present.sum(axis=(1, 2)) - n - m + 1
-            residual = np.where(free > 0, (residuals**2).sum(axis=(1, 2)) / np.maximum(free, 1), 0.0)
-            thin = np.divide(1.0, times, out=np.zeros(times.shape), where=times > 0).sum(axis=1)
-            centred = np.where(times > 0, per_user - np.nansum(per_user, axis=1, keepdims=True) / n[:, None], 0.0)
-            users = (centred**2).sum(axis=1) / (n - 1) / n
-            spread = effects.std(axis=1, ddof=1)
-            repetitions, noise = spread**2 / m, residual * thin / n**2
-            variance = noise + np.maximum(users - noise, 0.0) + np.maximum(repetitions - noise, 0.0)
-            parts = users**2 / (n - 1) + repetitions**2 / (m - 1) + noise**2 / np.maximum(free, 1)
-            degrees = np.clip(variance**2 / parts, np.minimum(n - 1, m - 1), n - 1)
-        degrees = np.where(np.isnan(degrees), np.maximum(n - 1, 1), np.maximum(degrees, 1))
-        error, users_error = (np.where(n > 1, np.sqrt(squared_error), np.nan) for squared_error in (variance, users))
-        return cls(np.ldexp(error, power), degrees, np.ldexp(spread, power), np.ldexp(users_error, power))
-
-    @staticmethod
-    def cells(values: Values, users: NDArray[Any], repetitions: NDArray[Any]) -> Values:
-        """Return rows × users × repetitions: the means of the values of lists without NaN; NaN if there is no list."""
-        _, user = np.unique(users, return_inverse=True)
-        n, m = int(user.max(initial=-1)) + 1, int(repetitions.max(initial=-1)) + 1
-        place, counted = user * m + repetitions, ~np.isnan(values)
-        totals, counts = (
-            np.array([np.bincount(place, row, n * m) for row in table])
-            for table in (np.where(counted, values, 0.0), counted.astype(np.float64))
-        )
-        with np.errstate(invalid="ignore"):
-            means: Values = totals / counts
-        return means.reshape(len(values), n, m)
-
-
-def _repetition_effects(deviations: Values, present: NDArray[np.bool_], times: NDArray[np.int64]) -> Values:
-    """Return rows × repetitions: least-squares effects on the deviations from users' means; their sum is 0."""
-    marks = present.astype(np.float64)
-    share = np.divide(1.0, times, out=np.zeros(times.shape), where=times > 0)
-    together = np.einsum("pur,pus,pu->prs", marks, marks, share)
-    counts = marks.sum(axis=1)
-    normal = counts[:, :, None] * np.eye(present.shape[2]) - together
-    # Because of rounding, the smallest eigenvalue is not exactly 0.
-    inverse = np.linalg.pinv(normal, rcond=_ZERO, hermitian=True)
-    effects: Values = np.einsum("prs,ps->pr", inverse, deviations.sum(axis=1))
-    return effects - effects.mean(axis=1, keepdims=True)

@@ -20,6 +20,7 @@ from cranfield.facts import Fact
 from cranfield.facts import scores as scores_facts
 from cranfield.judgments import (
     Context,
+    Groups,
     Judged,
     JudgedTable,
     Judgments,
@@ -29,6 +30,7 @@ from cranfield.judgments import (
     SystemTally,
     check_tallies,
     digests,
+    group_of_lists,
     judged_by,
     nothing_judged,
     without_runs,
@@ -50,9 +52,10 @@ class BlockPlan:
     relevance: Relevance  # what is relevant in the whole test set
     # The training ratings, the similarity, and the items that can be recommended if there is a catalogue.
     context: Context
-    negative_grades: NegativeGrades = "judged"  # this and the next two are those of `measure`
+    negative_grades: NegativeGrades = "judged"  # this and the next three are those of `measure`
     bounds: bool = False
     strict: bool = False
+    groups: Groups | None = None
     keeps_judged: bool = False  # whether the judged lists are kept as well, without the items that are not judged
 
     @property
@@ -163,7 +166,15 @@ class Blocks:
     @property
     def judged(self) -> list[Judged]:
         """The judged lists of all users."""
-        return self._judged.judged(self._plan.context)
+        judged = self._judged.judged(self._plan.context)
+        own = self._own_groups(judged[0].judgments.user_ids, judged[0].judgments.users) if judged else {}
+        return [replace(lists, **own) for lists in judged] if own else judged
+
+    def _own_groups(self, user_ids: Vocabulary, users: NDArray[Any]) -> dict[str, Any]:
+        """Return the fields of the given groups of all lists, if there are any."""
+        if self._plan.groups is None:
+            return {}
+        return dict(zip(("groups", "group_names"), group_of_lists(self._plan.groups, user_ids, users)))
 
     @cached_property
     def scores(self) -> Scores:
@@ -200,6 +211,7 @@ class Blocks:
             relevant=scores_facts.WithoutRelevant(test.without_relevant, test.lists, relevance.threshold, highest),
             known_items=len(test.items.ids),
         )
+        scores = replace(scores, **self._own_groups(scores.user_ids, scores.users))
         if plan.context.live is None:
             return scores
         counted = [(system.items, system.places) for system in systems]

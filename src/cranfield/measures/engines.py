@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -33,9 +32,11 @@ from cranfield.judgments import (
     with_live,
 )
 from cranfield.measures.blocks import BlockPlan, Blocks
+from cranfield.measures.joining import by_session
 from cranfield.measures.measuring import Measuring, measure_judged
 from cranfield.measures.notes import with_outside
 from cranfield.measures.ranged import held_bytes, measure_ranges, parquet_path
+from cranfield.measures.repeats import with_repeats
 from cranfield.measures.scores import Scores
 from cranfield.measures.spark import (
     SparkRuns,
@@ -112,9 +113,8 @@ def measured_in_blocks(
     """
     named, session = named_sources(runs), None
     if is_for_spark(runs, test, engine):
-        for name, value in {"memory": memory, "groups": options.get("groups")}.items():
-            if value is not None:
-                raise SettingError(f"{name}=... (--{name}) cannot be used with engine='spark'; leave it out")
+        if memory is not None:
+            raise SettingError("memory=... (--memory) cannot be used with engine='spark'; leave it out")
         frames = filter(is_spark, (*(source for _, source in named), test))
         session = spark_session(of=next(frames, None))
     elif named and all(isinstance(tables, RunTables) for _, tables in named):
@@ -176,8 +176,10 @@ def judged_and_measured(
     warnings = check_inputs(judged, test, strict=strict)
     judged = with_live(judged, catalogue, context.train)
     scores = measure_judged(judged, measuring, bounds=bounds, warnings=warnings)
-    counted = [] if test is None else [note for step in test.history if step.action == "repeats" for note in step.notes]
-    scores = replace(scores, notes=(*scores.notes, *counted))
+    if test is not None:
+        scores = with_repeats(scores, judged, test, context.train)
+        for step in test.history:
+            scores = by_session(scores, step)
     live = judged[0].context.live
     if is_no_catalogue(catalogue) or live is None:
         return judged, scores
@@ -216,18 +218,15 @@ def block_plan(
     similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
     catalogue: Any = NONE,
-    groups: Any = None,
     keeps_judged: bool = False,
     **options: Any,
 ) -> BlockPlan:
     """Return what is measured on every block of users; the options are those of `measure` and `BlockPlan`."""
-    if groups is not None:
-        raise SettingError("groups=... cannot be used with ranges of users; leave them out, or set engine='memory'")
     for metric in measuring.wanted if keeps_judged else ():
         if {"whole lists", "predictions"} & set(metric.definition.needs):
             raise SettingError(
-                f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or read all "
-                "lists into memory (engine='memory', --engine memory)"
+                f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or give enough "
+                "memory for all lists at once (memory=..., --memory)"
             )
     check_system_names([name for tables in runs for name in tables.systems])
     relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")

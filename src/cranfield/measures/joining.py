@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError, SettingError
+from cranfield._record import Step
 from cranfield.facts import Fact
 from cranfield.facts import scores as scores_facts
 from cranfield.judgments import sum_of_counts
@@ -152,6 +153,18 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,
     )
+
+
+def by_session(scores: Scores, step: Step) -> Scores:
+    """Return scores in which all beginnings of a session are lists of the session, if the split has a list for each.
+
+    Averages are then over sessions of the average over their beginnings, and tests pair sessions.
+    """
+    if step.action != "split.sessions" or step.settings["given"] != "each":
+        return scores
+    # The beginning with k events is the user ``session@k``.
+    ids, users = Vocabulary.encode(scores.user_ids.text.gather(scores.users).str.replace(r"@\d+$", ""))
+    return replace(scores, user_ids=ids, users=users)
 
 
 def repetition_of_lists(folds: Sequence[Scores], repetitions: Sequence[int] | None) -> NDArray[np.int16] | None:

@@ -34,7 +34,7 @@ from cranfield.measures.segmenting import (
     segment_of,
     shares_of,
 )
-from cranfield.metrics import Metric, translated
+from cranfield.metrics import Metric, metric_label, translated
 from cranfield.rankings import Gaps, Ties
 
 IntervalKind = Literal["analytic", "bootstrap"]
@@ -131,7 +131,7 @@ class Segments:
             for cells in part.rows:
                 system, *means = [cell if isinstance(cell, Cell) else Cell(cell) for cell in cells]
                 rows.append([Cell(name), system, Cell(users), *means[: len(self.scores.metrics)]])
-        header = ["group", "system", "users", *self.scores.metrics]
+        header = ["group", "system", "users", *map(metric_label, self.scores.metrics)]
         _, _, how = self.scores.table(averaging).caption.partition("; ")
         return Table(header, rows, f"by {self.name}, groups of {self.of}; {how}{intervals}", sentences(self.notes))
 

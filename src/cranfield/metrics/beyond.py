@@ -206,6 +206,16 @@ def repeat_share(judged: Judged) -> Values:
     return ratio(np.bincount(entries.lists, had, minlength=judgments.n_lists), judged.lengths)
 
 
+@_beyond("Contribution", requires="relevant items", needs=("train",), zero_if_undefined=True, between=SHARE)
+def contribution(judged: Judged, *, of: Literal["repeated", "new"] = "repeated") -> Values:
+    """The part of Recall@n from items that the user had before: |L ∩ T_u ∩ S_u| / |T_u| (Li et al. 2023).
+
+    S_u are the user's training items. With ``of=new``, the part from the other items; the two add up to Recall@n.
+    """
+    had = judged.judgments.had_in(train_of(judged, "Contribution"))[judged.pointers]
+    return ratio(judged.total(where=judged.relevant & (had == (of == "repeated"))), judged.n_relevant)
+
+
 @_beyond("FullRank", requires="judged items in the list", condensed=True, needs=("whole lists",), lower_is_better=True)
 def full_rank(judged: Judged, *, cutoff: int | None = None, which: Literal["mean", "last"] = "mean") -> Values:
     """The mean rank in the full list of the first n items of the condensed list.

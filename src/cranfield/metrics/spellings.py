@@ -61,12 +61,17 @@ def properties_of(metric: str) -> Definition:
 
 
 def metric_label(metric: str) -> str:
-    """Return the name of a metric for people: that of a user's own without its module."""
-    spelled = parse(metric)
-    if ":" not in spelled.name:
+    """Return the name of a metric for people: of a user's own the registered name, or that of the function."""
+    if ":" not in metric:
         return metric
-    name = properties_of(metric).registered or spelled.name.rpartition(":")[2]
-    return str(replace(spelled, name=name))
+    spelled = parse(metric)
+    if registered := properties_of(metric).registered:
+        _REGISTERED[spelled.name] = registered
+    return str(replace(spelled, name=_REGISTERED.get(spelled.name, spelled.name.rpartition(":")[2])))
+
+
+# The registered names of metrics from a user's modules: they are shown also where the modules may not be called.
+_REGISTERED: dict[str, str] = {}
 
 
 def deepest(metrics: Sequence[str]) -> tuple[str, str]:
@@ -136,7 +141,7 @@ def metric_phrase(metric: str) -> str:
         gain = spelling.parameters[0][1]
         if gain in _GAINS:
             return f"{Spelling(spelling.name, (), spelling.cutoff)} with {_GAINS[gain]} gain"
-    return metric
+    return metric_label(metric)
 
 
 def metrics_phrase(metrics: Sequence[str]) -> str:
@@ -218,7 +223,7 @@ def relevant_items(metrics: Sequence[str | Metric], threshold: float | str | Non
     by_gain: dict[str | None, dict[str, None]] = {}
     for metric in filter(None, map(_known, metrics)):
         if _looks_at_ratings(metric):
-            name = str(Spelling(metric.definition.name, metric.parameters))
+            name = metric_label(str(Spelling(metric.definition.name, metric.parameters)))
             by_gain.setdefault(_gain_in_place(metric), {})[name] = None
     if not by_gain:
         return None

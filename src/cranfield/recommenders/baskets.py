@@ -73,12 +73,15 @@ class TopFrequency(TimedModel):
                 f"{self.name}(ties=recent) needs times, and the ratings have none",
                 remedy="name the column of times, or that of baskets, when reading them, or choose another rule",
             )
-        return ratings.times
+        events = ratings.events
+        if events is None or not len(ratings):
+            return ratings.times
+        return np.maximum.reduceat(events.basket_times, events.starts[:-1])
 
     def _inputs(self, ratings: Ratings, items: NDArray[np.int64]) -> Any:
         counts, events = _frequencies(ratings), ratings.events
         if self.ties == "recent":
-            latest = self._times(ratings) if events is None else events.times[events.starts[1:] - 1]
+            latest = self._times(ratings)
             if events is not None and events.baskets is not None:
                 latest = np.maximum.reduceat(events.baskets, events.starts[:-1]) if len(ratings) else latest
             counts = counts + _places(latest, ratings.users.astype(np.int64))

@@ -11,6 +11,7 @@ import numpy as np
 
 from cranfield._figures import ACCENT, INK, MUTED, RULE, WARN, Style, altair, begin_saving, data_of, look, themed, tips
 from cranfield._figures import save as save
+from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
 from cranfield.reports.tables import best_first
@@ -46,13 +47,14 @@ def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: 
     alt, sizes, main = altair(), look(style), comparison.main
     assert main is not None  # something was measured
     leads = [main.pair(system, main.reference) for system in main.against][:most]
-    relative = not any(np.isnan([lead.share, *lead.share_interval]).any() for lead in leads)
+    relative = all(lead.in_percent and not np.isnan(lead.share_interval).any() for lead in leads)
     rows = []
     for lead in leads:
         size, ends = (lead.share, lead.share_interval) if relative else (lead.gain, lead.interval)
         kind = main.against[lead.systems[0]]
         numbers = {"size": size, "lower": ends[0], "upper": ends[1], "p": lead.row["p_corrected"]}
-        rows.append({"system": lead.systems[0], "shown": kind, "label": lead.signed, **numbers})
+        label = lead.signed if relative else number_text(lead.gain, main.digits, sign="+")
+        rows.append({"system": lead.systems[0], "shown": kind, "label": label, **numbers})
     form = ".0%" if relative else ".3~g"
     x = alt.X("lower:Q", title=None, axis=alt.Axis(format=form, tickCount=5))
     y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)

@@ -61,9 +61,9 @@ def sessions(
 
     Notes
     -----
-    Averages of metrics are over the users of the split, that is, over sessions. With ``given="each"`` they are over all
-    beginnings, so that a session counts as often as it has steps. For the average over sessions of the average over
-    their steps, group the values by the session, the part of the user before ``@``.
+    Averages of metrics are over the users of the split, that is, over sessions. With ``given="each"`` the beginnings of
+    a session are averaged first, so that every session counts once, and tests compare sessions. Lists that are read
+    from files do not say that ``session@k`` are beginnings of one session, so there every beginning counts once.
 
     Examples
     --------

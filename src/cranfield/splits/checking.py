@@ -170,6 +170,8 @@ def check_split(
         are_events = reading.get("repeated", "auto") not in ("auto", "error") or all(map(_is_log, parts.values()))
     are_events &= all(part.times is not None for part in parts.values())
     events = repeats_in(parts) if are_events else None
+    if events is not None and step is not None and set(step.effect.get("events", ())) == set(parts):
+        events = replace(events, events=step.effect["events"])  # a file of a test part holds ratings
     repeated = {} if are_events else {part: _repeated_rows(ratings) for part, ratings in parts.items()}
     name = name or next((parts[part].name for part in ("test", "train") if parts[part].name), None) or "the split"
     counts = part_counts(parts, repeated, events)
@@ -275,7 +277,8 @@ def _on_pairs(counts: Mapping[str, Any]) -> Iterator[facts.SplitFinding]:
             smaller = min(counts["parts"][name]["ratings"] for name in names.split(" and "))
             yield facts.PairsInParts("wrong", pairs, names, smaller, thing)
     if counts["repeats"] is not None:
-        yield facts.RepeatedItems("fine", Fact.read(counts["repeats"]))
+        repeats = Fact.read(counts["repeats"])
+        yield facts.RepeatedItems("attention" if repeats.repeated else "fine", repeats)
     for part, rows in counts["repeated"].items():
         if rows:
             yield facts.PairsRepeated("wrong", part, rows)

@@ -96,7 +96,7 @@ def write(
                 kept = replace(part, events=None) if name == "test" else part
                 written.append(write_ratings(kept, home / f"{name}.{format}"))
                 if kept.events is not None:
-                    rules[written[-1]] = {"repeated": str(kept.events.merging)}
+                    rules[written[-1]] = {"repeated": str(kept.events.merging), "baskets": "of the split"}
             if split.item_groups is not None:
                 groups = pl.DataFrame({"item": split.train.item_ids.all, "group": split.item_groups})
                 written.append(write_table(groups, home / f"groups.{format}"))

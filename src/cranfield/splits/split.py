@@ -162,7 +162,7 @@ def counted_test(test: Ratings, train: Ratings | None, repeats: str, had: NDArra
         raise SettingError(f"no test item {which}, so repeats={repeats!r} measures nothing; set repeats='allow'")
     effect = {"test": len(test), "repeated": int(np.count_nonzero(had)), "counted": int(np.count_nonzero(counts))}
     sizes = len(np.unique(test.users)), len(np.unique(test.users[counts]))
-    note = split_facts.CountedRepeats(repeats, effect["repeated"], len(test), *sizes)
+    note = split_facts.CountedRepeats(repeats, effect["repeated"], len(test), *sizes, len(np.unique(test.users[had])))
     step = Step("repeats", {"repeats": repeats}, effect, (note,))
     return replace(test, history=(*test.history, step)) if both else test.keep(counts, step)
 

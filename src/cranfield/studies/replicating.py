@@ -78,9 +78,9 @@ def replicate(
         The number of folds. By default that of the paper (1 for ``valcarce2018``, else 5). One fold is a split into 80
         and 20 %.
     systems
-        The systems, with parameters. By default the 21 of the papers. For ``canamares-castells2018``: those that are
-        compared with the truth in addition to the paper's own; for ``aftab2022`` and ``rendle2020``: those that are run
-        instead of the paper's models.
+        Systems, with parameters, instead of the 21 of the papers, or of the models of ``aftab2022`` and ``rendle2020``.
+        For ``canamares-castells2018`` and ``canamares-castells2020`` they are added to the paper's own; for
+        ``bellogin2017`` each replaces the system of the same kind, or is added.
     samples
         The number of samples per size if ratings, items or users are missing at random. By default 50, and 20 for
         ``aftab2022``.
@@ -88,9 +88,9 @@ def replicate(
         How much of the test set remains, as for `assess`. By default the sizes of the paper.
     seeds, curve_seeds
         For ``canamares2020``: the number of random splits for the starting point (10 by default), and how many of these
-        are used for the curves over split ratios, neighbours and overlaps (3). For ``canamares-castells2018``,
+        are used for the curves over split ratios, neighbours and overlaps (5). For ``canamares-castells2018``,
         ``seeds`` is how often the folds are drawn (10) and how many truths are drawn (5); for ``aftab2022`` the number
-        of random splits (3).
+        of random splits (5).
     targets
         For ``bellogin2017``: the size of the target sets of one-relevant designs (100).
     all_systems
@@ -133,8 +133,8 @@ def replicate(
     -----
     An option that a study does not have is an error: ``split``, ``systems``, ``samples``, ``sizes``, ``decimals``,
     ``jobs`` and ``negative_grades`` belong to the studies of metrics, ``valcarce2018`` and ``valcarce2020``; ``folds``
-    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to these, to
-    ``canamares-castells2018``, to ``aftab2022`` and to ``rendle2020``; ``samples`` to these and to ``aftab2022``.
+    to these, to ``canamares-castells2020`` and to ``bellogin2017``; ``systems`` to all but ``canamares2020``, which
+    compares two; ``samples`` to the studies of metrics and to ``aftab2022``.
 
     Examples
     --------
@@ -159,12 +159,13 @@ def replicate(
         return _replicate_parts(paper, several, out, repetitions, {**options, "threshold": threshold}, figures, seed)
     if known is not None and not isinstance(known, Ratings):
         options["known"] = _known_of(known, 1)[0]
-    _check_options(paper, several, options)
+    _check_options(paper, several, {**options, "threshold": threshold})
     if figures:
         check_libraries()
     lowest = [_threshold(paper, _training(ratings), threshold) for ratings in several]
     own = {name: options[name] for name in paper.options}
-    own["threshold"] = max((value for value in lowest if value is not None), default=None)
+    if paper.takes_threshold:
+        own["threshold"] = max((value for value in lowest if value is not None), default=None)
     own["seed"] = _checks.whole("seed", seed, at_least=0)
     work = paper.plan(several, **own)
     with open_store(out) as store:
@@ -178,7 +179,7 @@ def replicate(
         effect = {"fingerprint": ", ".join(part.fingerprint for part in parts)}
         step = Step("replicate", settings, effect, results.notes)
         reproduced = (tuple(results.exhibits), tuple(results.claims), results.assessment)
-        replication = Replication(paper.name, paper.reference, *reproduced, store.path, step, paper.rule)
+        replication = Replication(paper.name, paper.reference, *reproduced, store.path, step)
         with store.writing():
             write(replication, results.steps, figures)
     return replication
@@ -241,7 +242,7 @@ def _check_options(paper: Study, data: Sequence[Ratings | Split], options: Mappi
     """Reject options that a study does not take, and data that are not ratings."""
     stated = {name: value for name, value in options.items() if value is not None}
     for name in stated:
-        if name not in (*paper.options, "threshold"):
+        if name not in paper.options and not (name == "threshold" and paper.takes_threshold):
             raise SettingError(f"{paper.name} takes no {name}; leave it out (it takes {', '.join(paper.options)})")
     if "epochs" in stated:
         _checks.whole("epochs", stated["epochs"])

@@ -84,7 +84,8 @@ class ColumnTable:
 
 def encoded(column: pl.Series, role: Role) -> tuple[Vocabulary, NDArray[np.int32]]:
     """Return the vocabulary of a column of ids, and the code of each of them."""
-    remedy = "give every rating a user and an item, or leave the row out"
+    needed = "a user and an item" if role in ("user", "item") else f"a {role}"
+    remedy = f"give every rating {needed}, or leave the row out"
     if column.null_count():
         raise Fault(_first(column.is_null()), f"the {role} is missing", remedy)
     column = _uuids_as_text(_categories_as_text(column))

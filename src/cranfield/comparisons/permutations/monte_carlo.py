@@ -38,7 +38,7 @@ def monte_carlo(
     """
     counters = [_Counter(sample, n_samples, seed, most_signs) for sample in samples]
     if all(counter.is_done for counter in counters):
-        return [counter.verdict(n_samples, plus_one) for counter in counters]
+        return [counter.test_result(n_samples, plus_one) for counter in counters]
     # All metrics are in one matrix: the signs are read once, and one wide product is faster than many narrow ones.
     columns = np.concatenate([counter.take_rows() for counter in counters]).T.copy()
     totals = columns.sum(axis=0)
@@ -57,7 +57,7 @@ def monte_carlo(
             for counter, part in zip(counters, np.split(sums, parts)):
                 counter.add(part)
             bar.advance(count)
-    return [counter.verdict(n_samples, plus_one) for counter in counters]
+    return [counter.test_result(n_samples, plus_one) for counter in counters]
 
 
 class _Counter:
@@ -122,10 +122,10 @@ class _Counter:
         if self.surely[pair] > self.enough[pair]:
             self.unsure[pair] += np.count_nonzero((sums >= self.enough[pair]) & (sums < self.surely[pair]))
 
-    def verdict(self, n_samples: int, plus_one: bool) -> TestResult:
+    def test_result(self, n_samples: int, plus_one: bool) -> TestResult:
         """Return the share of sign patterns; those that are undecided because of rounding are added to its error."""
-        verdict = TestResult.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
-        return replace(verdict, error=verdict.error + self.unsure / n_samples)
+        test_result = TestResult.by_sampling(self.exceeded, n_samples, plus_one, "monte-carlo", self.sample)
+        return replace(test_result, error=test_result.error + self.unsure / n_samples)
 
 
 def _sizes(sample: Sample) -> list[tuple[Floats, Floats]] | None:

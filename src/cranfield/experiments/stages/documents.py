@@ -49,7 +49,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    version = 4
+    version = 5
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
@@ -362,5 +362,4 @@ def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) ->
             f"Differences are tested by {comparison_facts.TESTS.get(test.name, test.name)}{settings}, two-sided, at "
             f"α = {decisions['alpha']:g}, {correction}"
         )
-    yield f"In short: {card['phrase']}"
     yield f"Everything was computed with cranfield {card['versions']['cranfield']}"

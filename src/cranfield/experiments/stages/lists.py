@@ -26,7 +26,7 @@ from cranfield.experiments.stages.data import (
 )
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, ranker_of
 from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
-from cranfield.measures import Scores, measure
+from cranfield.measures import Scores, measure, with_repeats
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
 from cranfield.store import Made, encoding
 from cranfield.tables import write_table
@@ -158,7 +158,7 @@ _SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
 
 class _Scores(Stage[Scores]):
     name, title, level = "scores", "Measuring", "part"
-    version = 2
+    version = 3
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
@@ -184,6 +184,7 @@ class _Scores(Stage[Scores]):
         ]
         measuring, catalogue = decided(line, unit).measuring.as_dict(), inputs.catalogue_of(line.experiment)
         scores = measure(judged, **measuring, train=split.train, catalogue=catalogue)
+        scores = with_repeats(scores, judged, test, split.train)
         if line.decisions.has_windows:
             scores = scores.in_window(split.step.effect["cut"])
         path, facts = encoding.save_scores(scores, place / _SCORES)

@@ -53,7 +53,7 @@ from cranfield.experiments.stages.models import parameters_of
 from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, as_judged
-from cranfield.measures import Averaging, Scores, Segmenting, Segments, file_and_column, join_folds
+from cranfield.measures import Averaging, Scores, Segmenting, Segments, by_session, file_and_column, join_folds
 from cranfield.store import Made, encoding
 from cranfield.tables import write_table
 
@@ -121,7 +121,7 @@ def _findings(line: Pipeline, unit: Unit) -> Findings:
     """Average and compare scores, for each fold and for all folds together."""
     decisions, data, seed, parts = line.decisions, unit.source.name, line.experiment.seed, line.units("part", unit)
     weights = user_weights(line.experiment)
-    folds = [replace(line.read(SCORES, part), user_columns=weights) for part in parts]
+    folds = [replace(_scores_of(line, part), user_columns=weights) for part in parts]
     whole = join_folds(folds, [part.repetition for part in parts])
     whole.check_measured()
     cases: list[tuple[int | None, int | None, Scores]] = [(None, None, whole)]
@@ -138,6 +138,12 @@ def _findings(line: Pipeline, unit: Unit) -> Findings:
     ]
     tables = pl.concat(averages), pl.concat(comparisons or [pl.DataFrame()])
     return Findings(data, whole, main, *tables, decisions.averaging)
+
+
+def _scores_of(line: Pipeline, part: Unit) -> Scores:
+    """Return the scores of a part, by session if each of its beginnings has a list."""
+    record = line.artifact(SPLITS, part).facts["splits"][part.fold]["split"]
+    return by_session(line.read(SCORES, part), Step.of(record))
 
 
 def _stated(line: Pipeline, unit: Unit, comparison: Comparison) -> Comparison:
@@ -184,7 +190,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 7
+    exported, version = True, 8
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -219,7 +225,7 @@ class _Results(Stage[Findings]):
         artifact, parts = line.artifact(self, unit), line.units("part", unit)
         home = artifact.path(f"{OUT}/results/{unit.source.name}")
         compared = artifact.facts["comparison"]
-        scores = join_folds([line.read(SCORES, part) for part in parts], [part.repetition for part in parts])
+        scores = join_folds([_scores_of(line, part) for part in parts], [part.repetition for part in parts])
         return Findings(
             unit.source.name,
             replace(scores, user_columns=user_weights(line.experiment, artifact.home)),
@@ -284,8 +290,13 @@ class _Segments(Stage[SegmentResults]):
         paths = _write_frames(frames, home, tables, unit.source.name)
         shown = [segment.averaged.table(averaging) for segment in results]
         words = line.decisions.words(IN_TABLES, line.experiment.labels)
-        titled = [table.titled(unit.source.name, f"segments {k}", words) for k, table in enumerate(shown, start=1)]
-        texts = {"tex": [table.latex() for table in titled], "md": [table.markdown() for table in shown]}
+        printed = [
+            (segment.summary() if isinstance(segment, SegmentComparison) else table).titled(
+                unit.source.name, f"segments {k}", words
+            )
+            for k, (segment, table) in enumerate(zip(results, shown), start=1)
+        ]
+        texts = {"tex": [table.latex() for table in printed], "md": [table.markdown() for table in shown]}
         for ending, several in texts.items():
             text = "\n\n".join(text.rstrip("\n") for text in several)
             paths.append(_write(tables / f"{unit.source.name}-segments.{ending}", text))

@@ -73,7 +73,7 @@
   });
   const keep = step("audit-cells.csv", () => save("audit-cells.csv", kindOf("audit-cells.csv"), csv()));
   const map = make("table", { class: "map" });
-  home.append(make("figure", {}, frame, caption),
+  home.append(make("figure", {}, frame, caption), ...[document.getElementById("audit-pair")].filter(Boolean),
     make("details", {}, make("summary", {}, "Set-up by set-up"), steps, detail),
     make("details", {}, make("summary", {}, "Option by option"),
       make("p", {}, "Untick an option to leave its set-ups out, here and in the curve. For each option, the bar shows who leads in more of its set-ups. If another system leads under an option, the option need not be the cause: the single changes below leave everything else unchanged."),
@@ -123,9 +123,11 @@
     drawnFor = frame.clientWidth;
     const [first, second] = names();
     const width = Math.max(280, frame.clientWidth || home.clientWidth), narrow = width < 560;
-    const letter = 6.1, longest = Math.max(...decisions.flatMap((one) => one.options.map((option) => option.length)), 8);
-    const left = Math.round(Math.min(letter * longest + 14, (narrow ? 0.4 : 0.32) * width)), right = width - 8;
-    const top = 16, bottom = 200, row = 15, n = order.length;
+    /* A label is never cut: one that does not fit beside its row stands above it. */
+    const letter = 6.1, longest = Math.max(...decisions.flatMap((one) => one.labels.map((label) => label.length)), 8);
+    const above = letter * longest + 14 > (narrow ? 0.4 : 0.32) * width;
+    const left = above ? 44 : Math.round(letter * longest + 14), right = width - 8;
+    const top = 16, bottom = 150, row = 13, n = order.length;
     const values = order.map((cell) => pair.d_z[universe[cell]]);
     let low = Math.min(0, ...extremes(values)), high = Math.max(0, ...extremes(values));
     if (low === high) [low, high] = [-1, 1];
@@ -133,7 +135,7 @@
     const y = (value) => bottom - ((value - low + margin) / (high - low + 2 * margin)) * (bottom - top);
     place = (k) => left + ((k + 0.5) * (right - left)) / Math.max(n, 1);
     const drawing = mark("svg", { id: "figure-audit-curve", xmlns: "http://www.w3.org/2000/svg", tabindex: "0", role: "slider",
-      "aria-label": "Cells in the order of d_z", "aria-valuemin": 1, "aria-valuemax": Math.max(n, 1), "font-family": "system-ui, sans-serif", "font-size": 11 });
+      "aria-label": "Set-ups in the order of d_z", "aria-valuemin": 1, "aria-valuemax": Math.max(n, 1), "font-family": "system-ui, sans-serif", "font-size": 11 });
     for (const tick of ticks(low - margin, high + margin)) {
       drawing.append(mark("line", { x1: left, x2: right, y1: y(tick), y2: y(tick), stroke: tick === 0 ? INK : RULE, "stroke-dasharray": tick === 0 ? "4 3" : "none" }),
         mark("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end", fill: MUTED }, minus(`${Number(tick.toPrecision(6))}`)));
@@ -153,7 +155,7 @@
       drawing.append(mark("path", { d: `M${place(origin)} ${y(values[origin]) - 7}l6 7l-6 7l-6 -7z`, stroke: INK, "stroke-width": 1.5,
         fill: significant(start) ? (lead(start) > 0 ? FIRST : SECOND) : MUTED }));
     }
-    const height = matrix(drawing, left, right, bottom + 14, row, letter);
+    const height = matrix(drawing, left, right, bottom + 12, row, above);
     drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
     drawing.setAttribute("width", width);
     drawing.setAttribute("height", height);
@@ -189,26 +191,27 @@
   }
 
   /* One row per option. Where several cells share a column, the darkness says how many of them have the option. */
-  function matrix(drawing, left, right, top, row, letter) {
+  function matrix(drawing, left, right, top, row, above) {
     const n = order.length, columns = Math.max(1, Math.min(n, Math.floor(right - left))), wide = (right - left) / columns;
-    const inColumn = new Uint32Array(columns), letters = Math.max(4, Math.floor((left - 10) / letter));
+    const inColumn = new Uint32Array(columns);
     for (let k = 0; k < n; k++) inColumn[Math.floor((k * columns) / n)]++;
     let y = top;
     decisions.forEach((decision, d) => {
-      drawing.append(mark("text", { x: left, y: y + 9, fill: MUTED, "font-size": 10 }, decision.name));
-      y += 14;
+      drawing.append(mark("text", { x: above ? 4 : left, y: y + 9, fill: MUTED, "font-size": 10 }, decision.name));
+      y += 13;
       const having = decision.options.map(() => new Uint32Array(columns));
       for (let k = 0; k < n; k++) having[optionOf[order[k] * nDecisions + d]][Math.floor((k * columns) / n)]++;
       decision.options.forEach((option, o) => {
-        const paths = ["", "", "", ""];
+        const paths = ["", "", "", ""], ink = ticked[d][o] ? INK : MUTED;
+        const beside = above ? { x: left, y: y + 10 } : { x: left - 6, y: y + row - 3, "text-anchor": "end" };
+        drawing.append(mark("text", { ...beside, fill: ink }, decision.labels[o], mark("title", {}, `${decision.name}: ${option}`)));
+        if (above) y += 13;
         for (let c = 0; c < columns; c++) {
           if (having[o][c]) paths[Math.ceil((4 * having[o][c]) / inColumn[c]) - 1] += `M${(left + (c + 0.5) * wide).toFixed(1)} ${y + 2}v${row - 4}`;
         }
         paths.forEach((path, level) => {
           if (path) drawing.append(mark("path", { d: path, stroke: INK, "stroke-width": (wide > 3 ? 0.8 * wide : wide).toFixed(2), opacity: 0.22 + 0.2 * level }));
         });
-        const label = option.length > letters ? `${option.slice(0, letters - 1)}…` : option;
-        drawing.append(mark("text", { x: left - 6, y: y + row - 4, "text-anchor": "end", fill: ticked[d][o] ? INK : MUTED }, label, mark("title", {}, `${decision.name}: ${option}`)));
         y += row;
       });
       y += 3;
@@ -266,7 +269,7 @@
         const fill = make("div", { class: "fill" }), track = make("div", { class: "track half" }, fill);
         const values = ["number", "number extra", "number extra", "number extra"].map((kind) => make("td", { class: kind }));
         const isStart = optionOf[start * nDecisions + d] === o;
-        const row = make("tr", { "data-decision": decision.name, "data-option": option }, make("th", { scope: "row", title: option }, make("label", {}, box, ` ${option}`, isStart ? make("span", { class: "is-start", title: "the starting point" }, " ◆") : "")),
+        const row = make("tr", { "data-decision": decision.name, "data-option": option }, make("th", { scope: "row", title: option }, make("label", {}, box, ` ${decision.labels[o]}`, isStart ? make("span", { class: "is-start", title: "the starting point" }, " ◆") : "")),
           make("td", { class: "track-cell" }, track), ...values);
         body.append(row);
         rows.push({ d, o, row, box, fill, values });
@@ -297,6 +300,7 @@
     const [answer, ...rest] = pair.sentences;
     byId("audit-large").textContent = answer;
     byId("audit-rest").replaceChildren(make("ul", { class: "notes" }, ...rest.map((sentence) => make("li", {}, sentence))));
+    for (const part of document.querySelectorAll("[data-opening]")) part.textContent = pair.openings[part.dataset.opening] ?? "";
     byId("audit-facts").replaceChildren(...pair.facts.map(([number, what]) => make("div", {}, make("b", {}, number), make("span", {}, what))));
     for (const part of document.querySelectorAll(".of-pair")) refill(part, pair.tables[part.dataset.table]);
     showInfluence();

@@ -12,7 +12,8 @@
     const defined = JSON.parse(figure.querySelector(".definition").textContent);
     /* What stands beside the plot, its labels and its key, stays as wide as it was drawn. */
     if (fits(defined)) {
-      defined.width += drawing.clientWidth - drawing.querySelector("svg").getAttribute("width");
+      const wanted = defined.width + drawing.clientWidth - drawing.querySelector("svg").getAttribute("width");
+      defined.width = Math.max(80, wanted);
       drawing.classList.add("fitted");
     }
     const live = document.createElement("div");
@@ -26,7 +27,7 @@
   }
   /* On a phone a single plot is drawn anew as wide as the screen, so that its labels keep their size. */
   function fits(defined) {
-    return narrow && defined.width <= 700;
+    return narrow && defined.width <= 900;
   }
   if (!window.vegaEmbed) return;
   for (const definition of document.querySelectorAll("figure .definition")) {

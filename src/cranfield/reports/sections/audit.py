@@ -11,13 +11,23 @@ import numpy as np
 
 from cranfield._table import Table
 from cranfield._terminal import shown
-from cranfield.audits import VARIABLE_DECISIONS, Audit, PairView, audit_tables, option_words, pair_tables, ranks_of
+from cranfield.audits import (
+    VARIABLE_DECISIONS,
+    Audit,
+    PairView,
+    audit_tables,
+    option_label,
+    option_words,
+    pair_tables,
+    ranks_of,
+)
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
 from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import downloads, figure, folded, notes, packed, paragraphs, sortable, still, text
 
+_OPENINGS = {"decisions": audit_facts.LargestInfluences, "questions": audit_facts.JointDifference}
 _MOST_BYTES = 4_000_000  # maximum size of all pairs in the page, in bytes
 MOST_ROWS = 60  # maximum rows of a table on the page; the files of the audit hold all rows
 _MOST_SYSTEMS = 100  # more systems would be hard to find in a list of choices, and a rank must fit in one byte
@@ -28,7 +38,8 @@ class ShownPair:
     """What a page shows of a pair of systems."""
 
     view: PairView  # the better system under the starting point is the first
-    facts: list[Fact]  # the verdict
+    facts: list[Fact]  # the verdict, without what opens a section of its own
+    openings: Mapping[str, Fact]  # what opens a section, by the name of the section
     numbers: list[tuple[str, str]]  # key numbers with their descriptions
     tables: Mapping[str, Table]  # each with at most `MOST_ROWS` rows
 
@@ -36,7 +47,10 @@ class ShownPair:
     def of(cls, audit: Audit, view: PairView) -> ShownPair:
         """Return what a page shows of a pair."""
         tables = {name: shortened(table) for name, table in pair_tables(audit, view).items()}
-        return cls(view, audit.pair_facts(*view.systems), key_numbers(audit, view), tables)
+        facts = audit.pair_facts(*view.systems)
+        openings = {name: fact for name, kind in _OPENINGS.items() for fact in facts if isinstance(fact, kind)}
+        facts = [fact for fact in facts if not isinstance(fact, tuple(_OPENINGS.values()))]
+        return cls(view, facts, openings, key_numbers(audit, view), tables)
 
     def as_dict(self, systems: Mapping[str, int]) -> dict[str, Any]:
         """Return it for JSON, with systems as indices."""
@@ -48,6 +62,7 @@ class ShownPair:
             # 0, 1 or 2 if the second leads, both are equal, or the first leads; plus 3 if it does so significantly.
             "result": packed(self.view.lead + 1 + 3 * (self.view.better != 0), "u1"),
             "sentences": list(map(shown, sentences(self.facts))),
+            "openings": {name: shown(fact) for name, fact in self.openings.items()},
             "facts": [list(map(shown, number)) for number in self.numbers],
             "tables": {name: _table(table) for name, table in self.tables.items()},
             "influence": _influence(self.view),
@@ -56,11 +71,12 @@ class ShownPair:
 
 def audited(audit: Audit) -> tuple[list[ShownPair], dict[str, Any]]:
     """Return what a page shows of the pairs of the best systems, as many as fit, and everything its script needs."""
-    order = audit.systems_at_start[:_MOST_SYSTEMS]
+    order = audit.systems_asked[:_MOST_SYSTEMS]
     numbers = {system: number for number, system in enumerate(order)}
     pairs, written, size = list[ShownPair](), list[dict[str, Any]](), 0
     for place in range(1, len(order)):
-        added = [ShownPair.of(audit, PairView.of(audit, first, order[place])) for first in order[:place]]
+        both = (sorted((first, order[place]), key=audit.systems_at_start.index) for first in order[:place])
+        added = [ShownPair.of(audit, PairView.of(audit, *names)) for names in both]
         texts = [pair.as_dict(numbers) for pair in added]
         size += sum(len(json.dumps(text)) for text in texts)
         if pairs and size > _MOST_BYTES:
@@ -130,6 +146,7 @@ def _grid(audit: Audit, systems: tuple[str, ...]) -> dict[str, Any]:
                 "kind": opened.kind,
                 "says": VARIABLE_DECISIONS[opened.name].says if opened.name in VARIABLE_DECISIONS else "",
                 "options": list(map(shown, opened.options)),
+                "labels": [shown(option_label(opened.name, option, grid.labels)) for option in opened.options],
                 "words": [shown(option_words(opened.name, option, grid.labels)) for option in opened.options],
             }
             for opened in grid.varied
@@ -249,16 +266,20 @@ def _parts(audit: Audit, level: int) -> list[Section]:
     pairs, data = audited(audit)
     tables = {name: shortened(own) for name, own in audit_tables(audit).items()}
     chosen = pairs[0]
-    rest = notes(sentences([*audit.rank_facts(), *audit.advice_facts(), *audit.notes]))
-    rest = f'<div id="audit-rest">{notes(sentences(chosen.facts[1:]))}</div>{rest}'
+    rest = f'<div id="audit-rest">{notes(sentences(chosen.facts[1:]))}</div>{notes(sentences(audit.notes))}'
     parts = [
         Section("audit", "The answer", _answer(audit, chosen, data["systems"], level), rest, data=data),
         Section("audit-decisions", "Which decisions matter?", *_decisions(audit, chosen, level)),
-        Section("audit-questions", "How often does each lead?", "", _questions(chosen, tables)),
+        Section("audit-questions", "How often does each lead?", *_questions(chosen, tables)),
         Section("audit-systems", "How do all systems rank?", *_systems(audit, tables)),
         Section("audit-truth", "Is it the truth?", _with_words("truth", tables["truth"], tables["truth-pairs"])),
-        Section("audit-advice", "Is the advice on metrics the same?", _with_words("advice", tables["advice"])),
-        Section("audit-opened", "What was varied?", "", _opened(audit, tables)),
+        Section(
+            "audit-advice",
+            "Is the advice on metrics the same?",
+            paragraphs(audit.advice_facts()),
+            _with_words("advice", tables["advice"]),
+        ),
+        Section("audit-opened", "What was varied?", paragraphs([f"{audit.grid.counted}."]), _opened(audit, tables)),
     ]
     return [part for part in parts if part.html or part.more]
 
@@ -294,7 +315,7 @@ def _pair_choice(systems: list[str], of_systems: int) -> str:
     return (
         f'<p class="choices" id="audit-pair"><label>System <select id="audit-first">{choices[0]}</select></label> '
         f'<label>against <select id="audit-second">{choices[1]}</select></label> '
-        f"<span>Systems are in the order of the starting point. {text(fewer)}</span></p>"
+        f"<span>{text(fewer)}</span></p>"
     )
 
 
@@ -302,7 +323,7 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> tuple[str, str]:
     first, second = chosen.view.systems
     bars = still("audit-influence", audit.plot("influence"), f"Influence of decisions, {first} against {second}.")
     numbers = "".join(f"<div><b>{text(number)}</b><span>{text(words)}</span></div>" for number, words in chosen.numbers)
-    html = f'<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
+    html = f'{_opening(chosen, "decisions")}<div id="audit-bars" class="bars"></div><noscript>{bars}</noscript>'
     return html, (
         f'<div class="figures" id="audit-facts">{numbers}</div>'
         + paragraphs([_SAYS["influence"]])
@@ -314,9 +335,9 @@ def _decisions(audit: Audit, chosen: ShownPair, level: int) -> tuple[str, str]:
     )
 
 
-def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
+def _questions(chosen: ShownPair, tables: dict[str, Table]) -> tuple[str, str]:
     tests = paragraphs([_SAYS["tests"]]) + _of_pair(chosen, "tests") if chosen.tables["tests"].rows else ""
-    return (
+    return _opening(chosen, "questions"), (
         paragraphs([_SAYS["shares"]])
         + _of_pair(chosen, "shares")
         + paragraphs([_SAYS["joint"]])
@@ -330,7 +351,8 @@ def _questions(chosen: ShownPair, tables: dict[str, Table]) -> str:
 def _systems(audit: Audit, tables: dict[str, Table]) -> tuple[str, str]:
     cut = " The best 40 on average." if len(audit.systems) > figures.MOST_SYSTEMS else ""
     drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has each rank, over all set-ups.{cut}")
-    return drawn, paragraphs([_SAYS["ranks"]]) + _whole(tables["ranks"]) + _whole(tables["pairs"])
+    more = paragraphs([_SAYS["ranks"]]) + _whole(tables["ranks"]) + _whole(tables["pairs"])
+    return paragraphs(audit.rank_facts()) + drawn, more
 
 
 def _opened(audit: Audit, tables: dict[str, Table]) -> str:
@@ -344,6 +366,11 @@ def _opened(audit: Audit, tables: dict[str, Table]) -> str:
         f"{effort.seed}, level {effort.alpha:g}."
     )
     return paragraphs([kinds]) + _whole(tables["opened"]) + _whole(tables["left-out"]) + paragraphs([drawn])
+
+
+def _opening(chosen: ShownPair, name: str) -> str:
+    """Return the sentence that opens a section, which the script replaces for another pair."""
+    return f'<p data-opening="{name}">{text(chosen.openings.get(name, ""))}</p>'
 
 
 def _of_pair(chosen: ShownPair, name: str, empty: str = "") -> str:

@@ -16,7 +16,7 @@ from cranfield.facts import Fact, p_equals, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.measures import Averaging, Scores
-from cranfield.metrics import properties_of
+from cranfield.metrics import metric_label, properties_of
 from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, folded, notes, paragraphs, sortable, table, text
@@ -41,8 +41,9 @@ def answer(scores: Scores, comparison: Comparison | None, averaging: Averaging) 
         or paragraphs(["Nothing in the inputs and the tests speaks against it."]),
     }
     html = _answered(said) + differences(comparison, "answer")
-    html += warnings([doubt.brief for doubt in doubts])
-    return Section("answer", title, html + "".join(folded(name, inside) for name, inside in folds.items()))
+    html += warnings([doubt.brief for doubt in doubts if not isinstance(doubt, comparison_facts.Spread)])
+    html += "".join(folded(name, inside) for name, inside in folds.items())
+    return Section("answer", title, html, tables={} if comparison.baseline is None else {"pairs": comparison.rows})
 
 
 def _answered(said: str) -> str:
@@ -72,14 +73,17 @@ def _other_metrics(comparison: Comparison) -> str:
     assert main is not None
     kinds = (comparison_facts.OtherMetrics, comparison_facts.Unmeasured)
     said = paragraphs(fact for fact in comparison.facts() if isinstance(fact, kinds))
+    pairs = ""
+    if comparison.baseline is not None:  # then there is no matrix of all pairs
+        pairs = sortable(comparison.table(), names=3) + notes(comparison.notes) + downloads("pairs")
     if len(standings) < 2:
-        return said
+        return said + pairs
     columns = [Column("metric", numeric=False), *(Column(system) for system in main.against)]
     rows = []
     for standing in standings:
         cells = [_against(standing, system, main.reference) for system in main.against]
-        rows.append([Value(text(standing.metric), standing.metric), *cells])
-    return said + table(f"Differences from {main.reference}; significant ones in colour", columns, rows)
+        rows.append([Value(text(standing.name), standing.name), *cells])
+    return said + table(f"Differences from {main.reference}; significant ones in colour", columns, rows) + pairs
 
 
 def _against(standing: comparison_facts.MetricStanding, system: str, reference: str) -> Value:
@@ -128,8 +132,8 @@ _PAIRS = "Which systems differ?"
 
 @on_page(30, "comparison")
 def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = _PAIRS) -> Section | None:
-    """Return the matrix of all pairs with a choice of metric, and a figure of wins and losses of the best system."""
-    if comparison is None:
+    """Return the matrix of all pairs with a choice of metric; None with a baseline, whose pairs are in the answer."""
+    if comparison is None or comparison.baseline is not None:
         return None
     rows = comparison.rows
     of_main = comparison.of_metric(comparison.metrics[0] if comparison.main is None else comparison.main.metric)
@@ -146,10 +150,9 @@ def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = _P
             f"There are {len(rows):,} pairs and metrics; the table to download holds only those with the best system "
             "of each metric. Comparison.frame() returns all of them."
         )
-    if comparison.baseline is not None:  # then the matrix would be one row
-        more = sortable(comparison.table(), names=3) + notes(comparison.notes) + downloads(*tables)
-        return Section(name, f"Which systems differ from {comparison.baseline}?", paragraphs(said), more, tables)
-    options = "".join(f'<option value="{m}">{text(metric)}</option>' for m, metric in enumerate(comparison.metrics))
+    options = "".join(
+        f'<option value="{m}">{text(metric_label(metric))}</option>' for m, metric in enumerate(comparison.metrics)
+    )
     shows = "".join(
         f'<option value="{value}">{label}</option>'
         for value, label in (

@@ -21,7 +21,7 @@ from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
 # Up to this many values, the page offers all of them as a table to download; above, only quantiles.
-_MOST_VALUES = 40_000
+_MOST_VALUES = 20_000
 _FIGURES = 3
 
 

@@ -56,7 +56,8 @@ def leaderboard(
     columns = _columns(scores)
     meanings = [f"{column.title}: {column.hint}" for column in columns if column.hint and column.group is None]
     legend = f'<p class="key">{text("; ".join(meanings))}.</p>'
-    shown = table(f"Averages with {100 * level:g} % intervals. {printed.caption}", columns, body, hidden=hidden)
+    key = f" {comparison.key_to_marks} ({comparison.tested})" if marks and comparison is not None else ""
+    shown = table(f"Averages with {100 * level:g} % intervals.{key}", columns, body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
         chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
@@ -66,9 +67,9 @@ def leaderboard(
         drawn = figure(f"{name}-averages", chart, said)
     files = {f"{name}.tex": printed.titled(data, name).latex(), f"{name}.md": printed.markdown()}
     paired = _PAIRED if marks and comparison is not None and _overlaps(rows, comparison) else ""
-    key = [_KEY] if comparison is None or not marks else [_KEY, comparison.key_to_marks]
-    markup = chooser(scores.metrics, hidden) + shown + f'<p class="key">{text(" ".join(key))}</p>'
-    more = drawn + legend + paired + notes(sentences([*scores.notes, *scores.on_left_out(averaging)]))
+    markup = chooser(scores.metrics, hidden) + shown + f'<p class="key">{_KEY}</p>'
+    more = paragraphs([f"{scores.table(averaging).caption}."]) + drawn + legend + paired
+    more += notes(sentences([*scores.notes, *scores.on_left_out(averaging)]))
     return Section(name, title, markup, more + downloads(name, files=files), {name: frame}, files)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from cranfield._table import Cell
 from cranfield.assessments import Assessment
 from cranfield.measures import PredictedRatings
+from cranfield.metrics import metric_label
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
@@ -22,7 +23,8 @@ def trust(assessment: Assessment) -> Section:
     """Return the findings about the metrics themselves."""
     shown = ["advice", *(["robustness"] if assessment.scenarios else [])]
     shown += [*(["power"] if assessment.curves.height else []), "correlation"]
-    drawn = [figure(f"trust-{study}", assessment.plot(study), _CAPTIONS[study]) for study in shown]
+    named = assessment.part({metric: metric_label(metric) for metric in assessment.metrics})
+    drawn = [figure(f"trust-{study}", named.plot(study), _CAPTIONS[study]) for study in shown]
     tables = {f"trust-{study}": assessment.frame(study) for study in shown}
     advice = assessment.advice().table(first=None)
     columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]

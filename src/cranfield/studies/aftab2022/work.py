@@ -28,7 +28,7 @@ from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_ea
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
 from cranfield.store import Made, encoding
-from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.claims import Floats, Part, users_error
 from cranfield.studies.frame.study import PanelNumbers, StudyFiles, StudyUnit, ValueRows
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"
@@ -181,6 +181,7 @@ class ErrorWork:
         spelled = [*METRICS.values(), ACCURACY, *ERRORS.values(), *SELLS.values(), *OVERALL.values()]
         scores = measure(runs, test, spelled, threshold=threshold, train=split.train)
         rows = _averages(version, scores) + _pairs(version, scores)
+        rows += _leads(version, {**METRICS, **ERRORS, **SELLS, "SDCSEacc": ACCURACY}, scores)
         rows += [("time", version, 0.0, "seconds", name, taken, None) for name, taken in seconds.items()]
         rows += [("failed", version, 0.0, reason, name, float("nan"), None) for name, reason in failed.items()]
         rows += _lists(version, runs, scores)
@@ -202,6 +203,7 @@ class ErrorWork:
                 for m, name in enumerate(names)
                 for s, system in enumerate(scores.systems)
             ]
+            rows += _leads(level, names, scores)
         return rows
 
     def _robustness(self, files: StudyFiles, runs: Sequence[Run], test: Ratings, split: Split, seed: int) -> ValueRows:
@@ -274,6 +276,19 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
     return rows
 
 
+def _leads(where: str, names: Mapping[str, str], scores: Scores) -> ValueRows:
+    """Return the standard error over users of the difference of each pair of models, in a version or at a level."""
+    covered = scores.covered.all(axis=0)
+    rows: ValueRows = []
+    for name, spelling in names.items():
+        values = np.nan_to_num(scores.values[:, scores.metric(spelling)][:, covered])
+        for a, b in combinations(range(len(values)), 2):
+            error = users_error(values[a] - values[b], scores.users[covered]) if covered.any() else float("nan")
+            pair = " | ".join(sorted((scores.systems[a], scores.systems[b])))
+            rows.append(("lead", where, 0.0, name, pair, float("nan"), None, error))
+    return rows
+
+
 def _lists(version: str, runs: Sequence[Run], scores: Scores) -> ValueRows:
     """Return how many users are measured, and the share of their lists that hold a single rated item."""
     covered = scores.covered.all(axis=0)
@@ -295,6 +310,7 @@ def units(files: StudyFiles, work: ErrorWork, seeds: Sequence[int]) -> list[Stud
                 "threshold": work.threshold,
                 "models": dict(work.models[seed].spelled),
                 "samples": work.samples if version == EXPLICIT else None,
+                "errors": "over users",
                 "seed": seed,
             }
             name, make = f"{work.place}/{version}/split-{seed}", partial(work.measure, files, version, seed)
@@ -334,6 +350,15 @@ class ErrorNumbers(PanelNumbers[ErrorWork]):
         """Return the mean of `of` over splits; NaN if it was not run."""
         values = self.of(metric, system, version)
         return float(values.mean()) if len(values) else float("nan")
+
+    def lead(self, metric: str, first: str, second: str, where: str = EXPLICIT) -> Part:
+        """Return by how much the first of two models is above the second, at a level or in a version of the ratings."""
+        version = where in VERSIONS
+        series = [self.of(metric, m, where) if version else self.level(where, metric, m) for m in (first, second)]
+        if not all(map(len, series)):
+            return Part(np.full(1, np.nan))
+        pair = " | ".join(sorted((first, second)))
+        return Part(series[0] - series[1], self.error("lead", setting=where, metric=metric, system=pair))
 
     def level(self, level: str, metric: str, system: str) -> Floats:
         """Return the average of a model by a metric at a level of relevance, one value per split."""

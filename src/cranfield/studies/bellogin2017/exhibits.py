@@ -180,12 +180,12 @@ def _design_table(panels: Sequence[BiasNumbers]) -> Exhibit:
     for panel in panels:
         for design in DESIGNS:
             for metric in work.METRICS:
-                values = {system: panel.of(design, system, metric) for system in work.SYSTEMS}
+                values = {system: panel.of(design, system, metric) for system in panel.work.systems}
                 if all(map(len, values.values())):
                     means = {system: float(own.mean()) for system, own in values.items()}
                     rows.append([panel.name, design, metric, *marked(means, "{:.4f}".format)])
     caption = "Figures 2, 8 and 9 in numbers: means over splits"
-    return exhibit("designs", caption, ["Ratings", "Design", "Metric", *work.SYSTEMS], rows)
+    return exhibit("designs", caption, ["Ratings", "Design", "Metric", *panels[0].work.systems], rows)
 
 
 def _by_design(
@@ -203,7 +203,8 @@ def _by_design(
         alt, charts = altair(), []
         for (panel, metric), rows in frame.group_by("panel", "metric", maintain_order=True):
             y = ("value", _LABELS.get(str(metric), str(metric)))
-            layers = bars(rows, ("system", work.SYSTEMS), y, ("system", work.SYSTEMS), ends=("lowest", "highest"))
+            systems = rows["system"].unique(maintain_order=True).to_list()
+            layers = bars(rows, ("system", systems), y, ("system", systems), ends=("lowest", "highest"))
             by_design = alt.Column("design:N", sort=list(designs), title=None)
             chart = layers.properties(**_BAR).facet(column=by_design).resolve_scale(y="independent")
             charts.append(chart.properties(title=panel))
@@ -236,7 +237,8 @@ def _drawn(name: str, caption: str, frame: pl.DataFrame, draw: Callable[[pl.Data
     return Exhibit(name, caption, frame, draw=chart)
 
 
-def _lines(rows: pl.DataFrame, x: str, y: str, by: str = "system", names: Sequence[str] = work.SYSTEMS) -> Any:
+def _lines(rows: pl.DataFrame, x: str, y: str, by: str = "system", names: Sequence[str] = ()) -> Any:
+    names = names or rows[by].unique(maintain_order=True).to_list()
     return curve(rows.select("x", "value", by), ("x", x), ("value", y), by, names, zero=True)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
@@ -16,18 +17,22 @@ from numpy.typing import NDArray
 
 from cranfield import simulate
 from cranfield._numbers import nearest_count
+from cranfield._registry import parse
 from cranfield._streams import stream
 from cranfield.comparisons import compare
 from cranfield.data import Ratings, by_popularity, head_items
 from cranfield.measures import Scores, measure
 from cranfield.metrics import Metric
 from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, Serving, fit_each, rank_with, rankers_for
+from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
-from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.claims import Floats, Part, users_error
 from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
-SYSTEMS = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+NORMALISED = "kNN, normalised"  # beside the paper's systems, because its kNN does worse than ours
+PAPER = (PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM)
+SYSTEMS = (*PAPER, NORMALISED)
 WHOLE = (POPULARITY, RANDOM)
 """The systems that rank every item, even one without training ratings (section 7: they reach full coverage)."""
 BOUNDED = (PLSA, KNN)  # the systems of Figure 3
@@ -53,10 +58,23 @@ ALPHAS = (0.0, 0.5, 1.0, 1.5, 2.0)  # the skewness of the simulated ratings of F
 _POINTS = 100
 
 
-def systems_of(seed: int) -> dict[str, str]:
-    """Return the spellings of the systems; the paper does not say which matrix factorisation it uses."""
+_ROLES = {"plsa": PLSA, "svd": SVD, "wrmf": WRMF, "knn": KNN, "popularity": POPULARITY, "random": RANDOM}
+
+
+def systems_of(seed: int, given: Sequence[str] = ()) -> dict[str, str]:
+    """Return the spellings of the systems; the paper does not say which matrix factorisation it uses.
+
+    A ``given`` system replaces the one of the same kind, or is added.
+    """
     drawn = {name: f"{system}(seed={seed})" for name, system in ((PLSA, "plsa"), (SVD, "svd"), (WRMF, "wrmf"))}
-    return {**drawn, KNN: "knn", POPULARITY: "popularity", RANDOM: f"random(seed={seed})"}
+    own = {**drawn, KNN: "knn", POPULARITY: "popularity", RANDOM: f"random(seed={seed})"}
+    own[NORMALISED] = "knn(normalised=true, min_neighbours=5)"
+    for system in given:
+        normalised = dict(parse(system).parameters).get("normalised") is True
+        kind = NORMALISED if normalised else _ROLES.get(parse(system).name)
+        recommender(system)  # raises an error for a misspelled one
+        own[kind or displayed_name(system)] = system
+    return own
 
 
 def coin_folds(data: Ratings, folds: int, seed: int) -> Folds:
@@ -82,6 +100,7 @@ class BiasWork:
     drawn: int | None = None  # the number of non-relevant items of AR in Figure 2, if not all of them are used
     dropped: int = 0  # the number of the rarest items that uniform-test splits leave out
     sizes: Mapping[str, int] = field(default_factory=dict)  # of a uniform-test split: zeta, eta
+    systems: Mapping[str, str] = field(default_factory=dict)  # spellings by name
 
     @property
     def positive(self) -> bool:
@@ -112,7 +131,7 @@ class BiasWork:
         thinned = self._thinned(split) if curves else {}
         sizes = self._sizes(split) if curves else {}
         runs = self._ranked(split, {**designs, **thinned, **sizes})
-        rows = self._design_rows(designs, runs)
+        rows = [*self._design_rows(designs, runs), *self._expected(designs, runs)]
         for place, ranker in thinned.items():
             rows += self._density_rows(*place[1:], runs[place], ranker, split)
         for key, ranker in sizes.items():
@@ -131,10 +150,10 @@ class BiasWork:
         }
         return self._design_rows(designs, self._ranked(split, designs))
 
-    def skew(self, alpha: float) -> ValueRows:
+    def skew(self, alpha: float, draw: int) -> ValueRows:
         """Measure simulated ratings of the same size whose popularity has a given skewness: Figure 5."""
-        simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed)
-        split = random(simulated, train=1 - SIGMA, seed=self.seed)
+        simulated = simulate.popularity(like=self.data, alpha=alpha, seed=self.seed + draw)
+        split = random(simulated, train=1 - SIGMA, seed=self.seed + draw)
         ranker = self._plain(split, self._one_relevant(self.threshold))
         rows = self._one_relevant_rows("skew", alpha, self._ranked(split, {"1R": ranker})["1R"], ranker)
         shares = cumulated(simulated)
@@ -180,7 +199,7 @@ class BiasWork:
 
     def _ranked(self, split: Split, rankers: Mapping[Any, Ranker]) -> dict[Any, list[Run]]:
         """Train the systems, and return the run of each under each ranker; a ranker that occurs twice ranks once."""
-        spelled = systems_of(self.seed)
+        spelled = self.systems
         different = list({id(ranker): ranker for ranker in rankers.values()}.values())
         place_of = {id(ranker): place for place, ranker in enumerate(different)}
         whole = [_filled(ranker) for ranker in different]
@@ -197,10 +216,20 @@ class BiasWork:
             ranked, targets = runs[name, at], ranker.targets
             metrics = [metric for metric in METRICS if not (metric == BPREF and ranked[0].one_relevant)]
             scores = measure(ranked, targets.test, metrics, threshold=at, train=targets.train)
-            rows += _averages(name, at, scores)
+            rows += _averages(name, at, scores) + _pairs(name, at, scores)
             if name in FIGURE_2 and at == self.threshold:
                 rows += _wilcoxon(name, scores)
         return rows
+
+    def _expected(self, designs: Mapping[Any, Ranker], runs: Mapping[Any, list[Run]]) -> ValueRows:
+        """Return σδ, the precision of random that equation (4) expects: |PR_test|/|U| · avg 1/|T_u|."""
+        key = (self.plain, self.threshold)
+        run = next(run for run in runs[key] if run.name == RANDOM)
+        test = designs[key].targets.test
+        assert test is not None
+        sizes = run.list_lengths[test.user_counts[run.users] > 0]
+        expected = np.count_nonzero(test.values >= self.threshold) / len(sizes) * (1.0 / sizes).mean()
+        return [("expected", self.plain, self.threshold, PRECISION, RANDOM, float(expected), None)]
 
     def _thinned(self, split: Split) -> dict[tuple[str, str, float], Ranker]:
         """Return rankers for decreasing numbers of test ratings, in AR and in 1R."""
@@ -232,16 +261,21 @@ class BiasWork:
         users = np.count_nonzero(split.test.user_counts)
         values[:, 0] = np.nan_to_num(scores.values[:, 0]).sum(axis=1) / users
         return [
-            ("density", way, share, metric, run.name, float(values[s, m]), None)
+            ("density", way, share, metric, run.name, float(values[s, m]), None,
+             users_error(np.nan_to_num(scores.values[s, m]), scores.users))
             for s, run in enumerate(runs)
             for m, metric in enumerate(DENSITY_METRICS)
-        ]
+        ]  # fmt: skip
 
     def _one_relevant_rows(self, part: str, x: float, runs: Sequence[Run], ranker: Ranker) -> ValueRows:
         """Return 1R precision and, except for simulated ratings, the bounds of some systems by lemma (2)."""
         scores = measure(list(runs), ranker.targets.test, [PRECISION], threshold=self.threshold)
         values = scores.average("mean", undefined="zero", by="list")[:, 0]
-        rows: ValueRows = [(part, "1R", x, PRECISION, run.name, float(value), None) for run, value in zip(runs, values)]
+        errors = [users_error(np.nan_to_num(own), scores.users) for own in scores.values[:, 0]]
+        rows: ValueRows = [
+            (part, "1R", x, PRECISION, run.name, float(value), None, error)
+            for run, value, error in zip(runs, values, errors)
+        ]
         for run in runs if part != "skew" else ():
             if run.name in BOUNDED:
                 assert run.ranks is not None
@@ -260,12 +294,36 @@ def _averages(design: str, threshold: float, scores: Scores) -> ValueRows:
     """Return the averages over lists, as in equation (1), or over popularity groups of equal weight."""
     groups: Literal["equal", "pooled"] = "equal" if design == PERCENTILE else "pooled"
     values = scores.average("mean", undefined="zero", coverage="full", by="list", groups=groups)
-    return [
-        ("design", design, threshold, spelling, system, float(values[s, scores.metric(str(Metric.of(spelling)))]), None)
-        for s, system in enumerate(scores.systems)
-        for spelling in METRICS
-        if str(Metric.of(spelling)) in scores.metrics
-    ]
+    rows: ValueRows = []
+    for s, system in enumerate(scores.systems):
+        for spelling in METRICS:
+            if str(Metric.of(spelling)) in scores.metrics:
+                m = scores.metric(str(Metric.of(spelling)))
+                error = _error(design, np.nan_to_num(scores.values[s, m]), scores)
+                rows.append(("design", design, threshold, spelling, system, float(values[s, m]), None, error))
+    return rows
+
+
+def _error(design: str, values: Floats, scores: Scores) -> float:
+    """Return the standard error over users of an average of `_averages`."""
+    if design != PERCENTILE or scores.groups is None:
+        return users_error(values, scores.users)
+    inside = scores.groups >= 0
+    return users_error(values[inside], scores.users[inside], scores.groups[inside])
+
+
+def _pairs(design: str, threshold: float, scores: Scores) -> ValueRows:
+    """Return the standard error over users of the difference of each pair of systems."""
+    rows: ValueRows = []
+    for metric in (PRECISION, BPREF, INFAP):
+        if str(Metric.of(metric)) not in scores.metrics:
+            continue
+        values = np.nan_to_num(scores.values[:, scores.metric(str(Metric.of(metric)))])
+        for a, b in combinations(range(len(values)), 2):
+            error = _error(design, values[a] - values[b], scores)
+            name = " | ".join(sorted((scores.systems[a], scores.systems[b])))
+            rows.append(("pair", design, threshold, metric, name, float("nan"), None, error))
+    return rows
 
 
 def _wilcoxon(design: str, scores: Scores) -> ValueRows:
@@ -296,7 +354,8 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[St
         "targets": work.targets,
         "nonrelevant": work.nonrelevant,
         "folds": work.folds,
-        "systems": systems_of(work.seed),
+        "systems": dict(work.systems),
+        "errors": "over users",
         "ranking every item": WHOLE,
         **({} if work.divided is None else {"test": work.divided.test.fingerprint, "drawn": work.drawn}),
     }
@@ -305,15 +364,16 @@ def units(panel: str, work: BiasWork, curve_folds: int, skewed: bool) -> list[St
 
     def add(name: str, seed: int, make: Callable[[], ValueRows], **more: Any) -> None:
         of = {**common, **more, "seed": work.seed + seed}
-        measurements.append(StudyUnit(f"{panel}/{name}", of, make, len(SYSTEMS)))
+        measurements.append(StudyUnit(f"{panel}/{name}", of, make, len(work.systems)))
 
     for fold in range(work.folds if work.divided is None else 1):
         curves = fold < curve_folds
         add(f"fold-{fold + 1}", fold, partial(work.fold, fold, curves), part="fold", curves=curves, **of_study)
     for draw in range(work.folds):
         add(f"uniform-{draw + 1}", draw, partial(work.uniform, draw), part="uniform", **of_study)
-    for alpha in ALPHAS if skewed else ():
-        add(f"skew-{alpha:g}", 0, partial(work.skew, alpha), part="skew", alpha=alpha)
+    for alpha, draw in product(ALPHAS if skewed else (), range(work.folds)):
+        make = partial(work.skew, alpha, draw)
+        add(f"skew-{alpha:g}/draw-{draw + 1}", draw, make, part="skew", alpha=alpha, **of_study)
     return measurements
 
 
@@ -347,6 +407,21 @@ class BiasNumbers(PanelNumbers[BiasWork]):
         """Return the values of a system in a design, one per split."""
         at = self.work.threshold if threshold is None else threshold
         return self.series("design", setting=design, metric=metric, system=system, x=at)
+
+    def lead(
+        self, design: str, first: str, second: str, metric: str = PRECISION, threshold: float | None = None
+    ) -> Part:
+        """Return by how much one system is above another, with the error over users."""
+        at = self.work.threshold if threshold is None else threshold
+        margins = self.of(design, first, metric, at) - self.of(design, second, metric, at)
+        pair = " | ".join(sorted((first, second)))
+        return Part(margins, self.error("pair", setting=design, metric=metric, system=pair, x=at))
+
+    def errors(self, part: str, setting: str, system: str, metric: str = PRECISION) -> Floats:
+        """Return the error over users at each place of a curve."""
+        places, _ = self.line(part, setting, system, metric)
+        wanted = {"setting": setting, "metric": metric, "system": system}
+        return np.array([self.error(part, x=float(place), **wanted) for place in places])
 
     def line(self, part: str, setting: str, system: str, metric: str = PRECISION) -> tuple[Floats, Floats]:
         """Return the places of a curve, and splits × places: the values of a system."""

@@ -19,7 +19,7 @@ from cranfield.metrics import Metric
 from cranfield.rankings import Ranking, Run, Serving, measured_ratings, rank_under
 from cranfield.recommenders import recommender
 from cranfield.splits import Split, random
-from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.claims import Floats, users_error
 from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
 
 KNN, MF = "kNN", "MF"
@@ -127,14 +127,13 @@ class SplitWork:
                 model = recommender(neighbours(k, binary=True, overlap=overlap)).fit(train)
                 runs = rank_under(model, split, [_FULL], serving=_TRAINED, seed=seed, name=KNN)
                 scores = measure(runs, test, [PRECISION], threshold=self.threshold)
-                values = {
-                    "full": scores.average("mean", undefined="zero", coverage="full")[0, 0],
-                    "reduced": scores.average("mean", undefined="zero", coverage="reduced")[0, 0],
-                    "User-coverage": scores.user_coverage[0],
-                }
-                rows += [
-                    ("overlap", name, float(overlap), what, KNN, float(value), None) for what, value in values.items()
-                ]
+                covered = scores.covered[0]
+                own = np.where(covered, np.nan_to_num(scores.values[0, 0]), 0.0)
+                values = {"full": own, "reduced": own[covered], "User-coverage": covered.astype(np.float64)}
+                for what, of_users in values.items():
+                    mean = float(of_users.mean()) if len(of_users) else float("nan")
+                    error = users_error(of_users, np.arange(len(of_users))) if len(of_users) else None
+                    rows.append(("overlap", name, float(overlap), what, KNN, mean, None, error))
         return rows
 
     def _ranked(self, split: Split, rankings: Sequence[Ranking], seed: int) -> list[list[Run]]:
@@ -163,11 +162,14 @@ def _rows(
     wanted = {str(Metric.of(spelling)): name for spelling, name in names.items()}
     p = _p_values(scores, average, list(wanted)) if len(scores.systems) == 2 else {}
     places = {scores.metric(spelling): name for spelling, name in wanted.items()}
+    # Weighted and geometric means are only compared with each other, for which p is enough.
+    of_users = np.nan_to_num(scores.values) if average == "mean" else None
     return [
-        (part, setting, x, name, system, float(values[s, m]), p.get(scores.metrics[m]))
+        (part, setting, x, name, system, float(values[s, m]), p.get(scores.metrics[m]),
+         None if of_users is None else users_error(of_users[s, m], scores.users))
         for m, name in places.items()
         for s, system in enumerate(scores.systems)
-    ]
+    ]  # fmt: skip
 
 
 def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str, float]:
@@ -184,8 +186,9 @@ def _depths(scores: Scores, metrics: Sequence[str]) -> ValueRows:
     ranks = scores.values[:, places]
     whole = ~np.isnan(ranks).any(axis=(0, 1))
     means = ranks[:, :, whole].mean(axis=2) if whole.any() else np.full(ranks.shape[:2], np.nan)
+    errors = ranks[:, :, whole].std(axis=2) / np.sqrt(whole.sum()) if whole.any() else means
     return [
-        ("depth", "full", float(depth), "position", system, float(means[s, d]), None)
+        ("depth", "full", float(depth), "position", system, float(means[s, d]), None, float(errors[s, d]))
         for d, depth in enumerate(DEPTHS)
         for s, system in enumerate(scores.systems)
     ]
@@ -193,7 +196,7 @@ def _depths(scores: Scores, metrics: Sequence[str]) -> ValueRows:
 
 def units(panel: str, work: SplitWork, seeds: Sequence[int], curve_seeds: Sequence[int]) -> list[StudyUnit]:
     """Return all measurements for a panel; ``curve_seeds`` are the seeds used away from the starting point."""
-    common = {"data": work.data.fingerprint, "k": work.k, "threshold": work.threshold}
+    common = {"data": work.data.fingerprint, "k": work.k, "threshold": work.threshold, "errors": "over users"}
 
     def unit(part: str, seed: int, make: Callable[..., ValueRows], trainings: int, **more: Any) -> StudyUnit:
         of = {**common, "part": part, "seed": seed, "mf": factors(seed), **more}

@@ -24,11 +24,11 @@ from cranfield._terminal import progress
 from cranfield.data import Ratings, over_one_vocabulary
 from cranfield.store import Made
 from cranfield.studies.canamares_castells2018 import designs, orders
+from cranfield.studies.canamares_castells2018.claims import claims_of
 from cranfield.studies.canamares_castells2018.designs import Sums
 from cranfield.studies.canamares_castells2018.exhibits import Found, exhibits_of
 from cranfield.studies.canamares_castells2018.orders import world_readings, world_scores
-from cranfield.studies.canamares_castells2018.protocols import ESTIMATORS, FULL_LISTS, PROTOCOLS, Readings, panel_of
-from cranfield.studies.frame.claims import Floats, Saying, findings
+from cranfield.studies.canamares_castells2018.protocols import ESTIMATORS, PROTOCOLS, Readings, panel_of
 from cranfield.studies.frame.study import Study, StudyFiles, StudyResults
 from cranfield.tables import write_table
 
@@ -43,10 +43,6 @@ TOIS = {
 """The systems of the 2021 paper that have a counterpart here; theirs have the settings of LibRec, ours have our own."""
 _READINGS = [*PROTOCOLS, *map(list, PROTOCOLS.values()), *ESTIMATORS]
 """The readings, for the keys of artifacts: other readings make another artifact."""
-_NDCG, _P1, _KNN = "Figure 5, nDCG@10", "Figure 5, P@1", "Figure 6, nDCG@10"
-_CLEAN = "beyond the paper"
-_TOIS = "Mena-Maldonado et al. 2021"
-_PLAIN, _NORMALISED = "kNN, not normalised", "kNN, normalised"
 
 
 def threshold_for(ratings: Ratings) -> float:
@@ -103,8 +99,7 @@ class TruthWork:
                 results = Found(readings={"given": readings}, lists={"given": lists})
             results = replace(results, worlds=self._worlds(files, bar.advance))
         stated = {name: getattr(self, name) for name in ("threshold", "repetitions", "draws", "worlds", "seed")}
-        claims = findings([_of_protocol, _of_fifths, _of_orders], {"": results})
-        return StudyResults(exhibits_of(results), claims, {"systems": list(self.systems), **stated})
+        return StudyResults(exhibits_of(results), claims_of(results), {"systems": list(self.systems), **stated})
 
     def _of_known(self, part: MakePart) -> Found:
         """Run every design on data in which the observed ratings are among the judgments."""
@@ -197,72 +192,6 @@ def _write_world(knob: str, value: float, seed: int, folder: Path) -> Made:
         knob=pl.lit(knob), value=pl.lit(float(value)), seed=pl.lit(seed)
     )
     return [write_table(frame, folder / "scores.parquet")], {}
-
-
-def _of_protocol(results: Found) -> list[Saying]:
-    if not results.published:
-        return []
-    published, half, weighted = results.published["actual"][designs.JUDGED_PAIRS], results.half, results.weighted
-    assert half is not None
-    assert weighted is not None
-    observed, true, complete = designs.OBSERVED_NDCG, designs.TRUE_NDCG, designs.COMPLETE_P10
-    return [
-        _above(published, observed, "popularity", "average", "observed: popularity is above the average", _NDCG),
-        _above(published, true, "average", "popularity", "published truth: the average is above popularity", _NDCG),
-        _above(published, designs.TRUE_P1, "random", "popularity", "published truth: popularity is below random", _P1),
-        _above(published, observed, _PLAIN, _NORMALISED, "observed: plain kNN is above normalised kNN", _KNN),
-        _above(published, true, _NORMALISED, _PLAIN, "published truth: normalised kNN is above plain kNN", _KNN),
-        _above(half, true, "average", "popularity", "random half: the average is above popularity", _CLEAN),
-        _above(half, designs.COMPLETE_P1, "random", "popularity", "random half: popularity is below random", _CLEAN),
-        _above(half, true, _NORMALISED, _PLAIN, "random half: normalised kNN is above plain kNN", _CLEAN),
-        _agrees(weighted, designs.TRUE_P10, "published truth: the order by observed P@10 agrees with it"),
-        _agrees(weighted, complete, "published truth, weighted: the order by observed P@10 agrees with it"),
-        _agrees(results.lists["actual"], complete, "random half: the order by observed P@10 agrees with it"),
-    ]
-
-
-def _of_fifths(results: Found) -> list[Saying]:
-    """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
-    if results.fifths is None:
-        return []
-    by_metric = {metric: [sums.by_fold(metric) for sums in results.fifths] for metric in ("P@10", "AntiP@10")}
-    agree = _agreement("design of 2021: the orders by observed and by true P@10 agree", _TOIS, *by_metric["P@10"])
-    claim = "design of 2021: the orders by observed and by true anti-precision disagree"
-    disagree = _agreement(claim, _TOIS, *by_metric["AntiP@10"])
-    return [agree, replace(disagree, margin=-disagree.margin)]
-
-
-def _above(sums: Sums, label: str, high: str, low: str, claim: str, where: str) -> Saying:
-    """Return the claim that one system is above another, with the margin of each repetition."""
-    values = sums.by_fold(label)
-    means = values.reshape(-1, sums.folds, values.shape[1]).mean(axis=1)
-    first, second = means[:, sums.systems.index(high)], means[:, sums.systems.index(low)]
-    return Saying(claim, where, first - second, f"{label}: {high} {first.mean():.4f}, {low} {second.mean():.4f}")
-
-
-def _agrees(sums: Sums, label: str, claim: str) -> Saying:
-    """Return the claim that the order by observed P@10 agrees with a truth."""
-    return _agreement(claim, _CLEAN, sums.by_fold(designs.OBSERVED_P10), sums.by_fold(label))
-
-
-def _agreement(claim: str, where: str, observed: Floats, true: Floats) -> Saying:
-    """Return a claim whose margin is Kendall's tau of each draw over all pairs of systems; a tie counts as 0."""
-    first, second = np.triu_indices(observed.shape[1], 1)
-    signs = np.sign(observed[:, first] - observed[:, second]) * np.sign(true[:, first] - true[:, second])
-    taus = np.asarray(signs.mean(axis=1))
-    return Saying(claim, where, taus, f"tau {taus.mean():.2f} over all pairs of {observed.shape[1]} systems")
-
-
-def _of_orders(results: Found) -> list[Saying]:
-    sayings = []
-    for variant, draws in results.readings.items():
-        by_draw = [world_scores(draw).filter(protocol=FULL_LISTS) for draw in draws]
-        for metric, name in (("P@10", "P@10"), ("AntiP@10", "anti-precision")):
-            taus = np.array([scores.filter(metric=metric)["tau"].item() for scores in by_draw])
-            claim = f"{variant}: {name} on full lists finds the true order better than chance"
-            evidence = f"tau {taus.mean():.2f} on the pairs that differ in truth"
-            sayings.append(Saying(claim, _CLEAN, taus, evidence))
-    return sayings
 
 
 CANAMARES_CASTELLS_2018 = Study(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cranfield._figures import altair, themed
 from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.work import METRICS, PAIRS, SIZES, SUM_OF_P, agreement
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Saying, finding_over_splits, points
+from cranfield.studies.frame.claims import Floats
 from cranfield.studies.frame.exhibits import CellRow, Exhibit, Printed, bars, curve, exhibit, marked
 
 TEST, LARGEST = SIZES[0], SIZES[-1]  # condensed lists, and full ones on MovieLens 1M
@@ -21,9 +20,6 @@ PRINTED = Printed(__package__)
 MOVIELENS = "MovieLens 1M"
 
 _STEMS = dict(zip(METRICS, ("precision", "recall", "ndcg")))
-_WHERE = "Abstract, Figure 3"
-_POWER = "Abstract, Figure 4"
-_TRUTH = "Abstract, Figures 2 and 4"
 
 
 def exhibits_of(numbers: pl.DataFrame, sums_of_p: Floats | None = None) -> list[Exhibit]:
@@ -133,7 +129,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
     ]
     names = [name for name in (*ratios, own_sums, all_sums) if name in pairs["metric"]]
     part = pairs.filter(pl.col("metric").is_in(names)).with_columns(system=pl.col("metric")).drop("metric")
-    caption = f"Figure 4: ties and p-values of {metric} over the 28 pairs of systems, by the number of unrated targets"
+    caption = f"Figure 4: ties and p-values of {metric} over all pairs of systems, by the number of unrated targets"
     header, values = ["Unrated", *names], _values(part, "system", "unrated")
     rows = [[str(size), *(f"{values[name, size]:.4f}" for name in names)] for size in SIZES]
     if all_sums in names and metric == METRICS[0]:
@@ -142,7 +138,7 @@ def _figure_4(stem: str, metric: str, pairs: pl.DataFrame) -> list[Exhibit]:
             row.append(PRINTED.text("figure 4", MOVIELENS, SUM_OF_P, str(size)))
     note = (
         "the paper sums the p-values of the 3,003 pairs of 78 systems, the users of all folds taken together; the sum "
-        "over 28 pairs is a mean over folds"
+        "over pairs of systems is a mean over folds"
     )
 
     def draw() -> Any:
@@ -168,66 +164,3 @@ def _lines(part: pl.DataFrame, title: str) -> Any:
     rows = part.select("system", "unrated", "value")
     x, y = ("unrated", "unrated targets"), ("value", title)
     return curve(rows, x, y, "system", _systems(part), order=SIZES, zero=True).properties(width=360, height=240)
-
-
-def claims_of(numbers: pl.DataFrame) -> ClaimFindings:
-    """Return the verdicts on the paper's claims for each metric; the splits are the folds."""
-    groups = (_of_order, _of_power, _of_truth)
-    return [finding_over_splits(said) for metric in METRICS for group in groups for said in group(numbers, metric)]
-
-
-def _of_order(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Claim that small target sets contradict large ones, by the pairs of systems whose order is reversed."""
-    part = numbers.filter(pl.col("system") != PAIRS, metric=metric)
-    systems = _systems(part)
-    test, full = (_by_fold(part.filter(unrated=size), "system", systems) for size in (SIZES[0], SIZES[-1]))
-    first, second = np.triu_indices(len(systems), 1)
-    turned = (test[:, first] - test[:, second]) * (full[:, first] - full[:, second]) < 0
-    share = turned.mean(axis=1)
-    best = [systems[int(values.mean(axis=0).argmax())] for values in (test, full)]
-    evidence = f"{turned.sum(axis=1).mean():.1f} of {len(first)} pairs are reversed; best: {best[0]}, then {best[1]}"
-    claim = f"By {metric} condensed lists contradict full ones for at least a quarter of the pairs of systems"
-    return [
-        Saying(claim, _WHERE, share - 0.25 + 1e-9, evidence),
-        Saying(f"By {metric} another system is best with condensed than with full lists", _WHERE,
-               np.where(test.argmax(axis=1) != full.argmax(axis=1), 1.0, -1.0), evidence),
-    ]  # fmt: skip
-
-
-def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Claim that targets between the extremes distinguish systems best, and that ties at zero grow with the targets."""
-    part = numbers.filter(system=PAIRS)
-    said = []
-    for what, claim in (
-        (work.TIES, "ties are fewest between condensed and full lists"),
-        (SUM_OF_P, "the sum of p-values is lowest between condensed and full lists"),
-    ):
-        curve = _by_fold(part.filter(metric=f"{what} of {metric}"), "unrated", SIZES)
-        margin = np.minimum(curve[:, 0], curve[:, -1]) - curve[:, 1:-1].min(axis=1)
-        lowest = SIZES[int(curve.mean(axis=0).argmin())]
-        evidence = f"{points(SIZES, curve)}; lowest at {lowest:,}"
-        said.append(Saying(f"By {metric} {claim}", _POWER, margin, evidence))
-    zero = _by_fold(part.filter(metric=f"{work.TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
-    claim = f"By {metric} ties at zero grow with the number of targets"
-    return [*said, Saying(claim, _POWER, np.diff(zero, axis=1).min(axis=1) + 1e-3, points(SIZES, zero))]
-
-
-def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
-    """Claim which targets come closest to the order by unbiased ratings, if these are known."""
-    folds = numbers["fold"].unique(maintain_order=True).to_list()
-    taus = np.array([agreement(numbers.filter(fold=fold), metric) for fold in folds])
-    if not taus.size:
-        return []
-    evidence = f"Kendall's tau with the unbiased order: {points(SIZES, taus)}"
-    return [
-        Saying(f"By {metric} condensed lists are further from the unbiased order than full ones", _TRUTH,
-               taus[:, -1] - taus[:, 0], evidence),
-        Saying(f"By {metric} targets in between come nearest to the unbiased order", _TRUTH,
-               taus[:, 1:-1].max(axis=1) - np.maximum(taus[:, 0], taus[:, -1]), evidence),
-    ]  # fmt: skip
-
-
-def _by_fold(part: pl.DataFrame, column: str, values: Sequence[Any]) -> Floats:
-    """Return folds × values of a column."""
-    columns = [part.filter(pl.col(column) == value).sort("fold")["value"].to_numpy() for value in values]
-    return np.stack(columns, axis=1)

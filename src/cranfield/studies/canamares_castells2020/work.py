@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ from cranfield.data import Ratings
 from cranfield.measures import measure
 from cranfield.metrics import kendall_tau_b
 from cranfield.rankings import Ranker, Ranking, Run, Serving, rank_with
-from cranfield.recommenders import recommender
+from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split
 from cranfield.studies.frame.claims import Floats
 
@@ -53,8 +53,8 @@ def _simple(threshold: float, seed: int) -> dict[str, str]:
     return {"Random": f"random(seed={seed})", "Popularity": "popularity", "Average Rating": average}
 
 
-def systems_of(threshold: float, seed: int) -> dict[str, str]:
-    """Return the spellings of the eight systems of the paper."""
+def systems_of(threshold: float, seed: int, given: Sequence[str] = ()) -> dict[str, str]:
+    """Return the spellings of the eight systems of the paper, and of those that are added."""
     truncated = _TRUNCATED.format(threshold)
     normalised = f"normalised=true, min_neighbours=3, {truncated}"
     return {
@@ -65,11 +65,14 @@ def systems_of(threshold: float, seed: int) -> dict[str, str]:
         "iMF (full)": f"wrmf(factors=50, alpha=1.0, {_HKV}, steps=3, start=0.1414, seed={seed})",
         # Ten steps solve the equations of ten factors. With an α this large, fewer do not, and the start would matter.
         "iMF (test)": f"wrmf(factors=10, alpha=100.0, {_HKV}, steps=10, start=0.3162, seed={seed})",
+        **{displayed_name(system): system for system in given},
     }
 
 
-def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | None = None) -> pl.DataFrame:
-    """Measure the eight systems on one fold, under every number of unrated targets.
+def fold_numbers(
+    split: Split, systems: Mapping[str, str], threshold: float, seed: int, judged: Ratings | None = None
+) -> pl.DataFrame:
+    """Measure the systems on one fold, under every number of unrated targets.
 
     Lists are filled at random for the metrics, and left short for the coverage. Means are over all users with training
     ratings: one without a test rating, or without a relevant one, counts as 0. With ``judged``, ratings of items drawn
@@ -78,7 +81,7 @@ def fold_numbers(split: Split, threshold: float, seed: int, judged: Ratings | No
     rankers = _rankers(split, seed)
     rows: list[tuple[str, int, str, float]] = []
     by_user: dict[int, list[Floats]] = {size: [] for size in SIZES}
-    for name, spelling in systems_of(threshold, seed).items():
+    for name, spelling in systems.items():
         runs = rank_with(recommender(spelling).fit(split.train), rankers, name=name)
         for size, whole, short in zip(SIZES, runs[: len(SIZES)], runs[len(SIZES) :], strict=True):
             values = _user_values(whole, split.test, threshold)

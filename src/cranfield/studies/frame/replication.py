@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,11 +24,16 @@ from cranfield.assessments import Assessment
 from cranfield.facts import Fact
 from cranfield.facts import study as study_facts
 from cranfield.metrics import kendall_tau_b
+from cranfield.studies.frame.claims import over_repetitions
 from cranfield.studies.frame.exhibits import HERE, CellRow, Exhibit, exhibit, marked
 
 DATA, REPETITION = "data", "repetition"
 _DRAWN = ("svg", "pdf", "png")
-_HEADINGS = {"holds": "Holds here", "does not hold": "Does not hold here", "cannot tell": "Cannot be decided here"}
+_COLUMNS = ("Claim", "Section", "Says", "Here", "Margin and interval")
+_HEADINGS = {
+    "holds": "Holds here", "holds in part": "Holds in part", "does not hold": "Does not hold here",
+    "cannot tell": "Cannot be decided here",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +47,26 @@ class Replication:
     assessment: Assessment | None  # the assessment of the metrics; None if the study is not about metrics
     folder: Path  # the folder with all files
     step: Step  # the settings of the run
-    rule: study_facts.ClaimRule  # when a claim holds
 
     def frame(self) -> pl.DataFrame:
-        """Return the claims: ``claim, where, verdict, evidence, margin, sure, against``."""
-        columns: dict[str, Any] = dict.fromkeys(("claim", "where", "verdict", "evidence"), pl.String)
-        columns |= dict.fromkeys(("margin", "sure", "against"), pl.Float64)
-        rows = [{**vars(claim), "evidence": str(claim.evidence)} for claim in self.claims]
-        return pl.DataFrame(rows, schema=columns)
+        """Return the claims, with the part of each that decides.
+
+        The columns are ``claim, where, source, group, verdict``; ``margin, lower, upper`` of the weakest part; ``parts,
+        held``, how many there are and hold; ``splits, users, systems``; and ``evidence``.
+        """
+        columns: dict[str, Any] = dict.fromkeys(("claim", "where", "source", "group", "verdict"), pl.String)
+        columns |= dict.fromkeys(("margin", "lower", "upper"), pl.Float64)
+        columns |= dict.fromkeys(("parts", "held", "splits", "users", "systems"), pl.Int64)
+        rows = [
+            {
+                **vars(claim),
+                **{name: getattr(claim.deciding, name) for name in ("margin", "lower", "upper")},
+                "parts": len(claim.parts),
+                "held": sum(part.verdict == "holds" for part in claim.parts),
+            }
+            for claim in self.claims
+        ]
+        return pl.DataFrame(rows, schema={**columns, "evidence": pl.String})
 
     def exhibit(self, name: str) -> Exhibit:
         """Return a table or a figure by its name, such as ``table-3`` or ``figure-06``."""
@@ -63,19 +79,23 @@ class Replication:
         """Return the claims as a readable table."""
         rows = [claim.cells for claim in self.claims]
         caption = f"Claims of {self.reference} on {self.step.settings['data']}"
-        return Table(["Claim", "Section", "Here", "So", "Opposite"], rows, caption, [self.rule.note])
+        return Table(_COLUMNS, rows, caption, [str(study_facts.RULE)])
 
     def facts(self) -> list[Fact]:
         """Return how many claims hold, and the verdict on each."""
-        verdicts = tuple(claim.verdict for claim in self.claims)
-        return [study_facts.ClaimCounts(self.study, shown(self.step.settings["data"]), verdicts), *self.claims]
+        counts = study_facts.ClaimCounts.of(self.study, shown(self.step.settings["data"]), self.claims)
+        return [counts, *self.claims]
 
     def sentence(self) -> str:
         """Return the result in one sentence."""
         return str(self.facts()[0])
 
     def __str__(self) -> str:
-        return f"{self.sentence()}\n\n{self.table().text()}"
+        lines = [self.sentence()]
+        for verdict, heading in _HEADINGS.items():
+            own = [f"· {claim}" for claim in self.claims if claim.verdict == verdict]
+            lines += ["", f"{heading}:", *own] if own else []
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Replication({self.study}: {len(self.exhibits)} exhibits, {len(self.claims)} claims)"
@@ -114,15 +134,14 @@ def joined(parts: Sequence[StudyPart], folder: Path, settings: Mapping[str, obje
     ]
     claims = []
     for data, own in by_data.items():
-        judged = [_over_repetitions(same) for same in _same_claims(own)] if repeated else own[0].replication.claims
+        judged = [over_repetitions(same) for same in _same_claims(own)] if repeated else own[0].replication.claims
         claims += [claim.on(data if len(by_data) > 1 else "") for claim in judged]
     fingerprints = {
         f"fingerprint of {data}": own[0].replication.step.effect.get("fingerprint") for data, own in by_data.items()
     }
     notes = tuple(dict.fromkeys(note for part in parts for note in part.replication.step.notes))
     step = Step("replicate", {**first.step.settings, **settings, "data": ", ".join(by_data)}, fingerprints, notes)
-    rule = study_facts.OF_REPETITIONS if repeated else first.rule
-    return Replication(first.study, first.reference, tuple(exhibits), tuple(claims), None, folder, step, rule)
+    return Replication(first.study, first.reference, tuple(exhibits), tuple(claims), None, folder, step)
 
 
 def _joined_table(parts: Sequence[StudyPart], name: str, keys: Sequence[str]) -> Exhibit:
@@ -216,30 +235,14 @@ def _same_claims(parts: Sequence[StudyPart]) -> list[list[study_facts.Finding]]:
     return [[claim, *(own[key] for own in others if key in own)] for key, claim in first]
 
 
-def _over_repetitions(claims: Sequence[study_facts.Finding]) -> study_facts.Finding:
-    verdicts = [claim.verdict for claim in claims]
-    so, opposite = (verdicts.count(verdict) / len(verdicts) for verdict in ("holds", "does not hold"))
-    against: study_facts.ClaimVerdict = "does not hold" if opposite >= study_facts.SURE else "cannot tell"
-    return replace(
-        claims[0],
-        verdict="holds" if so >= study_facts.SURE else against,
-        evidence=study_facts.OverRepetitions(verdicts.count("holds"), len(claims), str(claims[0].evidence)),
-        margin=float(np.mean([claim.margin for claim in claims])),
-        sure=so,
-        against=opposite,
-        drawn="repetitions",
-    )
-
-
 def write(replication: Replication, steps: Mapping[str, Step], figures: bool) -> None:
     """Write all readable files; ``steps`` are those taken before the study."""
     drawn = {own.name: own.draw() for own in replication.exhibits if figures and own.draw is not None}
     for own in replication.exhibits:
         _write_exhibit(replication.folder, own, drawn.get(own.name))
-    plain = replication.frame().to_dicts()
-    for row in plain:
-        row["margin"] = row["margin"] if math.isfinite(row["margin"]) else None
-    claims = {"rule": str(replication.rule), "claims": plain}
+    parts = [{"margins_by_part": {part.name: part.margins for part in claim.parts}} for claim in replication.claims]
+    plain = [{**row, **own} for row, own in zip(replication.frame().fill_nan(None).to_dicts(), parts)]
+    claims = {"rule": str(study_facts.RULE), "claims": plain}
     _put(replication.folder / "claims.json", json.dumps(claims, indent=1, ensure_ascii=False))
     _put(replication.folder / "claims.md", _claims_table(replication).markdown())
     _put(replication.folder / "report.md", _markdown(replication, figures))
@@ -273,8 +276,8 @@ def _flat(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _claims_table(replication: Replication) -> Table:
-    rows = [[*claim.cells, str(claim.evidence)] for claim in replication.claims]
-    return Table(["Claim", "Section", "Here", "So", "Opposite", "Evidence"], rows, notes=[str(replication.rule)])
+    rows = [[*claim.cells, claim.evidence] for claim in replication.claims]
+    return Table([*_COLUMNS, "Evidence"], rows, notes=[str(study_facts.RULE)])
 
 
 def _markdown(replication: Replication, figures: bool) -> str:
@@ -294,15 +297,20 @@ def _said(value: object) -> str:
 
 
 def _claims_section(replication: Replication) -> reports.Section:
-    markup = reports.paragraphs([str(replication.rule)])
+    markup = reports.paragraphs([str(study_facts.RULE)])
     for verdict, heading in _HEADINGS.items():
         own = [claim for claim in replication.claims if claim.verdict == verdict]
         markup += f"<h3>{heading}: {len(own)}</h3>"
         for claim in own:
             summary = f"{reports.text(claim.claim)} <small>({reports.text(claim.support)})</small>"
-            markup += f"<details><summary>{summary}</summary><p>{reports.text(str(claim.evidence))}</p></details>"
+            folded = f"<p>{reports.text(claim.evidence)}</p>{_parts(claim)}"
+            markup += f"<details><summary>{summary}</summary>{folded}</details>"
     markup += reports.downloads("claims")
     return reports.Section("claims", "What the paper claims", markup, tables={"claims": replication.frame()})
+
+
+def _parts(claim: study_facts.Finding) -> str:
+    return reports.paragraphs([str(part) for part in claim.parts]) if len(claim.parts) > 1 else ""
 
 
 def _section(name: str, exhibits: Sequence[Exhibit], markup: Callable[[Exhibit], str]) -> reports.Section:

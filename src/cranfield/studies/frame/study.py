@@ -44,6 +44,11 @@ def recognised(data: Ratings | Description) -> str | None:
     return DATASETS.get((size.users, size.items, size.ratings))
 
 
+def differing(here: Mapping[str, Any], paper: Mapping[str, Any]) -> list[str]:
+    """Return the settings that differ from those of the paper, in words."""
+    return [f"{name}: {here[name]}, in the paper {paper[name]}" for name in paper if here[name] != paper[name]]
+
+
 def size_of(dataset: str) -> tuple[int, int, int]:
     """Return the numbers of users, items and ratings of a dataset of the papers."""
     return next(size for size, name in DATASETS.items() if name == dataset)
@@ -82,11 +87,13 @@ class StudyFiles:
 
 SCHEMA: dict[str, Any] = {
     "part": pl.String, "setting": pl.String, "x": pl.Float64, "metric": pl.String, "system": pl.String,
-    "value": pl.Float64, "p": pl.Float64,
+    "value": pl.Float64, "p": pl.Float64, "error": pl.Float64,
 }  # fmt: skip
-"""One row per number: the part of the study, the setting that was varied and its value, and a p-value of the pair."""
+"""One row per number: the part of the study, the setting that was varied and its value; of a pair the p-value, and the
+standard error over users."""
 
-ValueRows = list[tuple[str, str, float, str, str, float, float | None]]
+ValueRow = tuple[str, str, float, str, str, float, float | None]
+ValueRows = list[ValueRow | tuple[str, str, float, str, str, float, float | None, float | None]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,11 @@ def measured(files: StudyFiles, panels: Mapping[str, Sequence[StudyUnit]], by: s
 
 def _write(unit: StudyUnit, place: Path) -> Made:
     rows = unit.make()
-    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=SCHEMA, orient="row")
+    if isinstance(rows, pl.DataFrame):
+        frame = rows
+    else:
+        whole = [(*row, None)[: len(SCHEMA)] for row in rows]
+        frame = pl.DataFrame(whole, schema=SCHEMA, orient="row")
     return [write_table(frame, place / "numbers.parquet")], {"trainings": unit.trainings}
 
 
@@ -146,6 +157,11 @@ class PanelNumbers(Generic[Work]):
     def series(self, part: str, **wanted: str | float) -> Floats:
         """Return values that there is one of for each split."""
         return self.rows(part, **wanted)["value"].to_numpy()
+
+    def error(self, part: str, **wanted: str | float) -> float:
+        """Return the standard error over users, averaged over splits, since these share the users; 0 if unknown."""
+        errors = self.rows(part, **wanted)["error"].drop_nulls()
+        return float(errors.mean() or 0.0)  # type: ignore[arg-type]
 
     def curve(self, part: str, column: str = "value", **wanted: str | float) -> tuple[Floats, Floats]:
         """Return the places ``x``, and splits × places: the values, or p-values, of the splits run at every place."""
@@ -183,7 +199,7 @@ class Study:
     # Takes the sets of ratings and, as keywords, the threshold, the seed and the options, which are None if not given;
     # checks them, and returns the work: a function that trains, ranks and measures.
     plan: Callable[..., Callable[[StudyFiles], StudyResults]]
-    rule: study_facts.ClaimRule = study_facts.OF_SPLITS  # when its claims hold
+    takes_threshold: bool = True  # whether a rating makes an item relevant
     several: bool = False  # whether it takes several sets of ratings, with one panel for each
     divided: bool = False  # whether it accepts a split instead of ratings, for data that are already divided
     # The lowest rating of a relevant item in the paper; None if the plan chooses one for each set of ratings:

@@ -11,9 +11,10 @@ from typing import Any
 from cranfield._errors import SettingError
 from cranfield.data import Ratings
 from cranfield.recommenders import displayed_name, recommender
-from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, recognised
+from cranfield.studies.frame.study import Study, StudyFiles, StudyResults, differing, recognised
 from cranfield.studies.rendle2020 import work
-from cranfield.studies.rendle2020.exhibits import claims_of, exhibits_of
+from cranfield.studies.rendle2020.claims import claims_of
+from cranfield.studies.rendle2020.exhibits import exhibits_of
 from cranfield.studies.rendle2020.work import NcfBenchmark, NcfNumbers, NcfWork, Trained, of_size, read_negatives
 
 _SEEDS = 3
@@ -68,14 +69,11 @@ def _given(systems: Sequence[str], seed: int) -> list[Trained]:
 def _plan(
     data: Sequence[Ratings],
     *,
-    threshold: float | None,
     seed: int,
     negatives: Any,
     epochs: int | None,
     systems: Sequence[str] | None,
 ) -> Callable[[StudyFiles], StudyResults]:
-    if threshold is not None:
-        raise SettingError("rendle2020 takes no threshold: the test item of a user is relevant, whatever its rating")
     if negatives is None:
         raise SettingError(
             "rendle2020 needs the test item of each user and the items that it is ranked among; give negatives "
@@ -97,7 +95,13 @@ def _plan(
             "sampled": "ranked among the published negatives",
             "full": "ranked among all items that the user has not rated in training",
             "seed": seed,
-        }
+            "differs from the paper": differing(
+                {"SLIM and iALS": "settings of Anelli et al. (2021)", "NeuMF, 64 factors": "no joint epochs",
+                 "epochs": epochs or "as in the paper"},
+                {"SLIM and iALS": "not given", "NeuMF, 64 factors": "pretrained, then joint",
+                 "epochs": "as in the paper"},
+            ),
+        }  # fmt: skip
         return StudyResults(exhibits_of(numbers), claims_of(numbers), settings)
 
     return results
@@ -109,5 +113,6 @@ RENDLE_2020 = Study(
     "Factorization Revisited. RecSys 2020.",
     ("negatives", "epochs", "systems"),
     _plan,
+    takes_threshold=False,
     threshold=None,
 )

@@ -1,17 +1,15 @@
-"""The tables, figures and claims of the benchmark of neural collaborative filtering."""
+"""The tables and figures of the benchmark of neural collaborative filtering."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from cranfield._figures import altair, themed
 from cranfield._numbers import DASH
 from cranfield._table import Cell
 from cranfield.metrics import kendall_tau_b
-from cranfield.studies.frame.claims import ClaimFindings, Saying, finding_over_splits
 from cranfield.studies.frame.exhibits import CellRow, Exhibit, curve, exhibit
 from cranfield.studies.rendle2020 import work
 from cranfield.studies.rendle2020.work import NcfNumbers, of_size
@@ -165,57 +163,3 @@ def _figure(numbers: NcfNumbers, place: int, metric: str) -> Exhibit:
         return themed(altair().hconcat(*panels))
 
     return Exhibit(f"figure-{place:02}", caption, frame, draw=draw)
-
-
-def claims_of(numbers: NcfNumbers) -> ClaimFindings:
-    """Check the paper's claims on the run, and whether they also hold in the full catalogue."""
-    said = [saying for protocol in work.PROTOCOLS for saying in _dot_or_network(numbers, protocol)]
-    said += _near_print(numbers)
-    sampled, full = (numbers.best_ease(protocol, "nDCG@10") for protocol in work.PROTOCOLS)
-    if sampled is not None and full is not None:
-        values = [numbers.mean(row, work.FULL, "nDCG@10") for row in (full, sampled)]
-        evidence = f"sampled: {sampled}; full: {full}, which has {values[0]:.4f} there, and the former {values[1]:.4f}"
-        margin = np.array([values[0] - values[1] if sampled != full else -1.0])
-        claim = "Sampled and full ranking prefer different settings of EASE"
-        said.append(Saying(claim, "beside the paper", margin, evidence))
-    return [finding_over_splits(saying) for saying in said]
-
-
-def _dot_or_network(numbers: NcfNumbers, protocol: str) -> list[Saying]:
-    """Claim that MF beats NeuMF, by dimensions as in the paper and by factors, and that older methods do too."""
-    where = "4" if protocol == work.SAMPLED else "beside the paper"
-    among = "among sampled items" if protocol == work.SAMPLED else "in the full catalogue"
-    pairs = [(work.DIMENSIONS[factors], factors, where) for factors in work.DIMENSIONS]
-    pairs += [(factors, factors, "beside the paper") for factors in work.SIZES[work.NEUMF]]
-    said = []
-    for dimensions, factors, section in pairs:
-        for metric in work.METRICS:
-            dot, network = of_size(work.MF, dimensions), of_size(work.NEUMF, factors)
-            mf, neumf = (numbers.of(row, protocol, metric) for row in (dot, network))
-            if len(mf) and len(neumf):
-                margin = mf[: len(neumf)] - neumf[: len(mf)]
-                evidence = f"MF {mf.mean():.4f}, NeuMF {neumf.mean():.4f}"
-                said.append(Saying(f"{dot}, has a higher {metric} than {network}, {among}", section, margin, evidence))
-    networks = numbers.rows_of(work.NEUMF)
-    for row in (work.SLIM, work.IALS_2019):
-        if networks and row in numbers.rows:
-            best = max(networks, key=lambda other: numbers.mean(other, protocol, "nDCG@10"))
-            own, other = numbers.mean(row, protocol, "nDCG@10"), numbers.mean(best, protocol, "nDCG@10")
-            claim = f"{row} has a higher nDCG@10 than NeuMF of any size {among}"
-            said.append(Saying(claim, where, np.array([own - other]), f"{row} {own:.4f}, {best} {other:.4f}"))
-    return said
-
-
-_NEAR = 0.01  # approximate variation of the metrics between seeds; see the deviations in the first table
-
-
-def _near_print(numbers: NcfNumbers) -> list[Saying]:
-    said = []
-    for data, row, metric, text in work.PRINTED.table("table 1"):
-        changed = numbers.epochs is not None and row.startswith((f"{work.MF}, ", f"{work.NEUMF}, "))
-        if data == numbers.known and row in numbers.rows and not changed:
-            value, printed = numbers.mean(row, work.SAMPLED, metric), float(text)
-            claim = f"The printed {metric} of {row} is found again within {_NEAR:g}"
-            evidence = f"here {value:.4f}, printed {printed:.4f}"
-            said.append(Saying(claim, "Table 1", np.array([_NEAR - abs(value - printed)]), evidence))
-    return said

@@ -29,7 +29,7 @@ from cranfield.rankings import Drawn, Ranker, Ranking, Run, Serving, fitted, ran
 from cranfield.recommenders import EpochModel, recommender
 from cranfield.splits import Split, predefined
 from cranfield.store import Artifact, Made, Store, encoding
-from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.claims import Floats, Part, users_error
 from cranfield.studies.frame.exhibits import Printed
 from cranfield.tables import UNKNOWN, is_parquet
 
@@ -313,6 +313,27 @@ class NcfNumbers:
     def printed(self, row: str, metric: str) -> float | None:
         """Return the printed value of a row, if these are the paper's ratings."""
         return PRINTED.number("table 1", self.known, row, metric)
+
+    @property
+    def users(self) -> int:
+        """How many users have a test item."""
+        return int(np.count_nonzero(self.benchmark.split.test.user_counts))
+
+    def lead(self, first: str, second: str, protocol: str, metric: str) -> Part:
+        """Return by how much one row is above another, over seeds; the error over users is that of the first seeds."""
+        values = self._user_values(protocol, metric, (first, second))
+        margin = self.mean(first, protocol, metric) - self.mean(second, protocol, metric)
+        return Part(np.array([margin]), users_error(values[0] - values[1], np.arange(values.shape[1])))
+
+    def error(self, row: str, protocol: str, metric: str) -> float:
+        """Return the error over users of the first seed of a row."""
+        values = self._user_values(protocol, metric, (row,))
+        return users_error(values[0], np.arange(values.shape[1]))
+
+    def _user_values(self, protocol: str, metric: str, rows: Sequence[str]) -> Floats:
+        first = self._first(protocol)
+        scores = self.benchmark.scores([first[row] for row in rows])
+        return np.nan_to_num(scores.values[:, scores.metric(METRICS[metric])])
 
     def compared(self, protocol: str) -> Comparison:
         """Compare the main rows under a protocol, by nDCG@10 over users, using the training with the first seed."""

@@ -27,7 +27,9 @@ LABELS_2020 = {
 }  # fmt: skip
 """The names of the nine metrics of 2020 in the paper."""
 CUTOFFS = (5, *range(10, 101, 10))  # the cut-offs of figures 1 to 4 of 2018
-GEOMETRIC = "geometric"  # exp(mean log max(x, 1e-5)), as the authors' tool computes it
+GEOMETRIC = "geometric"  # exp(mean log max(x, 1e-5))
+ZEROS_SKIPPED = "geometric(form=skipping)"
+"""How the authors' tool, rec_eval, averages F1 and RR: a 0 leaves the sum of logarithms, but is counted."""
 FIGURES = {"ratings": (3, 10), "items": (5, 11), "popular": (6, 12), "users": (7, 13), "large": (8, 14)}
 """The figures of each scenario in 2020: for the arithmetic mean and for the geometric mean."""
 DATASETS = ("MovieLens 1M", "LibraryThing", "BeerAdvocate")
@@ -72,7 +74,7 @@ def exhibits_of_2018(results: MetricResults) -> list[Exhibit]:
     }
     return [
         dataset_table(data, "2018", {"Gini": data.gini_items}),
-        _power_table(seven, data, "2018", power, ordered=True, total=False),
+        _power_table(seven, results, "2018", power, ordered=True, total=False),
         _figure_1_table(ndcg),
         _numbers_table(data, "2018", taus, "Numbers that the text of section 6 states"),
         _robustness_table(seven, "robustness", "Mean tau with the whole test set, the numbers behind figures 6 and 7"),
@@ -117,13 +119,25 @@ def exhibits_of_2020(results: MetricResults) -> list[Exhibit]:
             drawn.append(_robustness_figure(assessment, scenario, f"figure-{number:02}", caption))
     return [
         dataset_table(data, "2020", ginis),
-        _power_table(mean, data, "2020", power, ordered=False, total=True),
+        _power_table(mean, results, "2020", power, ordered=False, total=True),
         _numbers_table(data, "2020", numbers, "Numbers that the text of sections 6.3.1 and 7.1 states"),
         _robustness_table(mean, "robustness", "Mean tau with the whole test set, behind figures 3 and 5 to 8"),
         _robustness_table(geo, "robustness-geometric", "The same for geometric means, behind figures 10 to 14"),
         _systems_table(mean),
         *sorted(drawn, key=lambda own: own.name),
     ]
+
+
+def skipping(assessment: Assessment) -> Assessment:
+    """Return `geometric`, with GF1 and GMRR as the authors' tool averages them."""
+    plain = geometric(assessment)
+    other = assessment.part({metric: f"G{label}" for metric, label in LABELS_2020.items()}, ZEROS_SKIPPED)
+    named = ["GF1", "GMRR"]
+    places = [plain.metrics.index(name) for name in named]
+    whole = plain.whole.copy()
+    whole[:, :, places] = other.whole[:, :, places]
+    mixed = pl.when(pl.col("metric").is_in(named)).then(other.samples["values"]).otherwise(pl.col("values"))
+    return replace(plain, whole=whole, samples=plain.samples.with_columns(values=mixed))
 
 
 def _run(data: Description) -> str:
@@ -148,22 +162,29 @@ def dataset_table(data: Description, paper: str, further: Mapping[str, float]) -
 
 
 def _power_table(
-    assessment: Assessment, data: Description, paper: str, caption: str, *, ordered: bool, total: bool
+    assessment: Assessment, results: MetricResults, paper: str, caption: str, *, ordered: bool, total: bool
 ) -> Exhibit:
     """Return the printed rows, and this run's below: doubled if the paper sums over ``ordered`` pairs."""
+    data, times = results.data, 2.0 if ordered else 1.0
     dp = dict(assessment.power.select("metric", "dp").iter_rows())
     values: dict[str, dict[str, float]] = {name: {} for name in DATASETS}
     for name, metric, _, text in PRINTED.table(f"{paper} table 3"):
         values[name][metric] = float(text)
     if total:
         values["Total"] = {name: sum(values[own][name] for own in DATASETS) for name in assessment.metrics}
-    values[_run(data)] = {name: (2.0 if ordered else 1.0) * dp.get(name, float("nan")) for name in assessment.metrics}
+    values[_run(data)] = {name: times * dp.get(name, float("nan")) for name in assessment.metrics}
+    notes = [_sameness(data)]
+    if results.alike:
+        doubles = sorted({pair.systems[1] for pair in results.alike})
+        others = ~(pl.col("system_a").is_in(doubles) | pl.col("system_b").is_in(doubles))
+        once = dict(assessment.curves.filter(others).group_by("metric").agg(pl.col("p").sum()).iter_rows())
+        values[f"the same, without {', '.join(doubles)}"] = {name: times * once[name] for name in assessment.metrics}
+        notes += map(str, results.alike)
     cells: list[CellRow] = []
     for name, row in values.items():
         digits, own = 1 if ordered and name in DATASETS else 3, [row[metric] for metric in assessment.metrics]
         lowest = np.nanmin([np.inf, *own])
         cells.append([name, *(Cell(number_text(value, digits), best=value == lowest) for value in own)])
-    notes = [_sameness(data)]
     if ordered:
         notes.append("the paper counts each pair of systems twice, so the sums of this run are doubled here")
     notes.append(f"{len(assessment.systems)} systems here, 21 in the paper; DP compares metrics within a row only")

@@ -18,6 +18,7 @@ from cranfield._record import Step
 from cranfield._terminal import progress
 from cranfield.data import Description, Ratings, describe
 from cranfield.facts import Fact, sentences
+from cranfield.facts import study as study_facts
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.measures import Average, Measuring
 from cranfield.metrics import Metric
@@ -27,7 +28,7 @@ from cranfield.splits import Split, k_fold, per_user, predefined, random
 from cranfield.store import Artifact, Made, encoding
 from cranfield.studies.frame.claims import ClaimFindings
 from cranfield.studies.frame.exhibits import Exhibit
-from cranfield.studies.frame.study import StudyFiles, StudyResults
+from cranfield.studies.frame.study import StudyFiles, StudyResults, differing
 from cranfield.tables import write_table
 
 SYSTEMS = (
@@ -39,6 +40,7 @@ OPTIONS = ("split", "folds", "systems", "samples", "sizes", "decimals", "jobs", 
 LENGTH = 100  # the length of the papers' lists
 CANDIDATES = "test"
 """The papers rank the items of the test set, without those that the user rated in training (AllItems)."""
+TESTED = ("mean", "geometric")  # the averages whose discriminative power is measured on every fold
 _TRAIN, _SAMPLES, _DECIMALS = 0.8, 50, 12
 
 
@@ -49,6 +51,8 @@ class MetricResults:
     data: Description
     assessment: assessments.Assessment  # every metric under every average of the study, on all folds
     judged: float  # the share of the recommended items that have a test rating, averaged over systems and folds
+    by_fold: pl.DataFrame  # the p-value of every pair of systems by average, metric and fold
+    alike: tuple[study_facts.RankAlike, ...]  # systems that rank alike: a pair of them has p = 1 by every metric
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,13 @@ class MetricWork:
             "weights": None,
             "folds": len(self.splits),
             "seed": self.seed,
-        }
+            "differs from the paper": differing(
+                {"systems": self.systems == SYSTEMS, "samples": self.samples, "folds": len(self.splits),
+                 "parameters of the systems": "defaults, or as given", "test": "exact permutations"},
+                {"systems": True, "samples": _SAMPLES, "folds": self.paper.folds,
+                 "parameters of the systems": "not published for all", "test": "100,000 drawn permutations"},
+            ),
+        }  # fmt: skip
 
     def results(self, files: StudyFiles) -> StudyResults:
         """Assess the metrics over all folds, and arrange the results as in the paper."""
@@ -169,7 +179,7 @@ class MetricWork:
             number_of = pl.lit(number, dtype=pl.Int64).alias("fold")
             samples += [read_parquet(artifact.path()).select(number_of, pl.all()) for artifact in artifacts]
             whole.append(np.array(artifacts[0].facts["whole"], dtype=np.float64))
-        power, curves = self._power(files, scores)
+        power, curves, by_fold = self._power(files, scores)
         notes = dict.fromkeys(str(Fact.read(note)) for artifact in scores for note in artifact.facts["notes"])
         stated = self.stated()
         assessment = assessments.Assessment(
@@ -186,13 +196,17 @@ class MetricWork:
         # The share of items in whole lists that have a test rating, over systems and folds.
         of_whole = [m for m, metric in enumerate(paper.metrics) if metric.endswith(f"@{LENGTH}")]
         unjudged = np.array([artifact.facts["unjudged"] for artifact in scores], dtype=np.float64)[:, :, of_whole]
-        results = MetricResults(describe(self.data), assessment, 1.0 - float(np.nanmean(unjudged)))
-        shown, every = (paper.exhibits(results), paper.claims(results)), tuple(dict.fromkeys((*self.notes, *notes)))
-        return StudyResults(*shown, stated, assessment, every, {"split": self.splits[0].step})
+        alike = ranking_alike(curves)
+        judged = 1.0 - float(np.nanmean(unjudged))
+        results = MetricResults(describe(self.data), assessment, judged, by_fold, alike)
+        every = tuple(dict.fromkeys((*self.notes, *notes, *map(str, alike))))
+        steps = {"split": self.splits[0].step}
+        return StudyResults(paper.exhibits(results), paper.claims(results), stated, assessment, every, steps)
 
-    def _power(self, files: StudyFiles, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return discriminative power and the p-value curves under the arithmetic mean."""
+    def _power(self, files: StudyFiles, scores: Sequence[Artifact]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+        """Return discriminative power and the p-value curves under the arithmetic mean, and the p-values by fold."""
         settings: dict[str, Any] = {"significance": "permutation", "folds": "average", "seed": self.seed}
+        tested = [average for average in self.paper.averages if average in TESTED]
 
         def make(place: Path) -> Made:
             users = [split.train.user_ids for split in self.splits]
@@ -202,13 +216,28 @@ class MetricWork:
             frames = {"power": power.frame(), "curves": power.curve(first=None)}
             average = pl.lit("mean").alias("average")
             named = {name: frame.select(average, pl.exclude("average")) for name, frame in frames.items()}
+            each = [
+                assessments.discriminative_power(by_fold, resamples=0, **{**settings, "folds": "each"}, average=mean)
+                for mean in tested
+            ]
+            columns = ("metric", "fold", "system_a", "system_b", "p")
+            named["by-fold"] = pl.concat(
+                own.curve(first=None).select(pl.lit(mean).alias("average"), *columns) for mean, own in zip(tested, each)
+            )
             return [write_table(frame, place / f"{name}.parquet") for name, frame in named.items()], {}
 
-        made_of = {"scores": [measured.digest for measured in scores], **settings}
+        made_of = {"scores": [measured.digest for measured in scores], **settings, "by fold": tested}
         artifact = files.store.artifact("power", made_of, make)
         files.publish({artifact: partial(_copied, artifact, "power")})
         by_name = {Path(file).stem: read_parquet(artifact.path(file)) for file in artifact.files}
-        return by_name["power"], by_name["curves"]
+        return by_name["power"], by_name["curves"], by_name["by-fold"]
+
+
+def ranking_alike(curves: pl.DataFrame) -> tuple[study_facts.RankAlike, ...]:
+    """Return pairs of systems with p = 1 by every metric; the curves are those of `discriminative_power`."""
+    least = curves.group_by("system_a", "system_b", maintain_order=True).agg(pl.col("p").min())
+    pairs = least.filter(pl.col("p") > 1.0 - 1e-9).select("system_a", "system_b").rows()
+    return tuple(study_facts.RankAlike(pair) for pair in pairs)
 
 
 class _FoldWork:
