@@ -91,7 +91,7 @@ def of_data(folder: Path) -> list[dict[str, object]]:
     """Return the significant pairs of real datasets; those with ratings of random items have a truth."""
     rows: list[dict[str, object]] = []
     for name, threshold in (("ml-100k", 4), ("ml-1m", 4), ("renttherunway", 8), ("hetrec2011-lastfm", None)):
-        ratings = cf.read(folder / f"{name}.parquet")
+        ratings = cf.read(folder / f"{name}.parquet", repeated="last")
         split = cf.splits.random(ratings, train=0.8, seed=1)
         runs = cf.recommend(split, list(SYSTEMS[:-1]), length=20, seed=1)
         settings = {} if threshold is None else {"threshold": threshold}
