@@ -102,6 +102,20 @@ def test_a_package_is_used_only_through_its_front_door():
                 assert door is None or door[1] == own, f"{path}: {name}"
 
 
+ENGINES = {"measures/engines.py", "measures/spark.py", "measures/ranged.py"}
+
+
+def test_what_depends_on_the_engine_stands_with_the_engines():
+    """Nothing else asks which engine holds the data, and no message sends the user to another one."""
+    kinds = re.compile(r"isinstance\([^()]*\b(SparkRuns|SparkTest|RunTables|HeldOutTable)\b")
+    advice = re.compile(r"kept in parts|measure in memory|set engine=|\(engine='memory'")
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        assert not advice.search(text), path
+        if path.relative_to(SOURCE).as_posix() not in ENGINES:
+            assert not kinds.search(text), path
+
+
 def _borrowers() -> list[Path]:
     root = SOURCE.parents[1]
     return [
