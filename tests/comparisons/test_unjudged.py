@@ -106,3 +106,91 @@ def test_metrics_that_unjudged_items_do_not_lower_have_no_entries(metric):
     }
     scores = cf.measure(lists, test, metric, threshold=4, train=train)
     assert Unjudged.of(scores, scores.metrics[0]) is None
+
+
+def shop(seed: int = 0, users: int = 400) -> tuple[dict, cf.Ratings, dict[str, float]]:
+    """Return lists of production and of a better candidate, clicks on production's lists, and true precisions."""
+    rng = np.random.default_rng(seed)
+    likes = rng.random((users, 60)) < 0.35
+    lists = {"production": {}, "candidate": {}}
+    for user in range(users):
+        lists["production"][f"u{user}"] = rng.permutation(60)[:10]
+        # The candidate knows some of what the user likes; it shares a few places with production.
+        own = np.concatenate(
+            [lists["production"][f"u{user}"][:3], np.flatnonzero(likes[user])[:5], rng.permutation(60)[:9]]
+        )
+        lists["candidate"][f"u{user}"] = own[np.sort(np.unique(own, return_index=True)[1])][:10]
+    true = {
+        name: float(np.mean([likes[int(u[1:]), items].mean() for u, items in own.items()]))
+        for name, own in lists.items()
+    }
+    seen = [
+        (u, f"i{i:02}", 1 if likes[int(u[1:]), i] else 0) for u, items in lists["production"].items() for i in items
+    ]
+    named = {name: {u: [f"i{i:02}" for i in items] for u, items in own.items()} for name, own in lists.items()}
+    return named, cf.Ratings.of(*zip(*[row for row in seen if rng.random() < 0.6])), true
+
+
+def test_nobody_is_called_better_on_the_clicks_that_production_collected():
+    lists, clicks, true = shop()
+    assert true["candidate"] > true["production"]
+    compared = cf.compare(cf.measure(lists, clicks, "P@10", threshold=1))
+    row = compared.frame().row(0, named=True)
+    assert row["significant"]
+    assert row["better"] is None
+    assert row["tipping_ratio"] < 1
+    assert compared.verdict[0].startswith("P@10: production leads on these judgments; which is better cannot be told")
+    assert len(compared.verdict[0].removeprefix("P@10: ").split()) <= 25
+    assert any("the order is reversed" in said for said in compared.verdict[1:])
+    assert compared.better("production", than="candidate").outcome == "undecided"
+    assert compared.no_worse("candidate", than="production", by="1%").outcome == "undecided"
+
+
+def test_by_the_judgments_alone_only_if_asked():
+    lists, clicks, _ = shop()
+    compared = cf.compare(cf.measure(lists, clicks, "P@10", threshold=1), unjudged="ignore")
+    assert compared.frame()["better"].item() == "production"
+    assert compared.better("production", than="candidate")
+    assert "beats" in compared.verdict[0]
+
+
+def test_with_complete_judgments_the_better_system_is_called_better():
+    lists, _, true = shop()
+    rng = np.random.default_rng(0)
+    likes = rng.random((400, 60)) < 0.35
+    pairs = [(f"u{u}", f"i{i:02}", int(likes[u, i])) for u in range(400) for i in range(60)]
+    compared = cf.compare(cf.measure(lists, cf.Ratings.of(*zip(*pairs)), "P@10", threshold=1))
+    assert compared.frame()["better"].item() == max(true, key=true.get)
+    assert not any("judgments" in said for said in compared.verdict)
+
+
+def test_a_lead_near_the_tipping_point_is_called_better_with_the_tipping_point_beside_it():
+    # The loser's entries are liked slightly less often than the winner's, and fewer of them are judged.
+    rng = np.random.default_rng(3)
+    users = [f"u{n}" for n in range(3000)]
+    lists = {
+        "w": {u: [f"{u}-w{k}" for k in range(5)] for u in users},
+        "l": {u: [f"{u}-l{k}" for k in range(5)] for u in users},
+    }
+    rows = [(u, item, int(rng.random() < like)) for name, seen, like in (("w", 0.8, 0.52), ("l", 0.6, 0.5))
+            for u in users for item in lists[name][u] if rng.random() < seen]  # fmt: skip
+    compared = cf.compare(cf.measure(lists, cf.Ratings.of(*zip(*rows)), "P@5", threshold=1))
+    row = compared.frame().row(0, named=True)
+    assert row["better"] == "w"
+    assert 1 < row["tipping_ratio"] < 1.25
+    assert any(said.startswith("w leads l on these judgments: if") for said in compared.verdict)
+
+
+def test_where_nothing_is_disliked_the_verdict_says_that_it_is_blind():
+    lists, clicks, _ = shop()
+    liked = clicks.frame().filter(pl.col("rating") == 1)
+    compared = cf.compare(cf.measure(lists, cf.Ratings.of(liked["user"], liked["item"]), "P@10"))
+    assert compared.frame()["better"].item() == "production"
+    assert any(said.startswith("No item of the lists is known to be disliked") for said in compared.verdict)
+
+
+def test_groups_of_users_follow_the_rule_of_all_users():
+    lists, clicks, _ = shop()
+    scores = cf.measure(lists, clicks, "P@10", threshold=1)
+    groups = cf.compare_segments(scores.segments({f"u{n}": "even" if n % 2 == 0 else "odd" for n in range(400)}))
+    assert groups.frame()["better"].null_count() == 2

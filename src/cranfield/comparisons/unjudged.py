@@ -11,9 +11,6 @@ from cranfield.comparisons.sample import Floats
 from cranfield.measures import Scores
 from cranfield.metrics import Metric
 
-CLOSE = 1.25
-"""Up to this ratio the tipping point stands beside a verdict; below 1 there is no verdict."""
-
 
 @dataclass(frozen=True, eq=False)
 class Unjudged:
@@ -25,15 +22,21 @@ class Unjudged:
 
     @classmethod
     def of(cls, scores: Scores, metric: str) -> Unjudged | None:
-        """Return the entries down to the cut-off of a metric; None if they are not known, or change nothing in it."""
-        measured, m = Metric.of(metric), scores.metric(metric)
+        """Return the entries down to the cut-off of a metric; None if they are not known, or change nothing in it.
+
+        Those of some users are taken to be those of all.
+        """
+        scores = scores.part_of or scores
         shares = (scores.filled, scores.unjudged, scores.liked)
+        if any(table is None for table in shares):
+            return None
+        measured, m = Metric.of(metric), scores.metric(metric)
         condensed = measured.definition.condensed or dict(measured.parameters).get("condensed")
-        if not measured.definition.bounds or measured.lower_is_better or condensed or any(t is None for t in shares):
+        if not measured.definition.bounds or measured.lower_is_better or condensed:
             return None
         filled, unjudged, liked = (np.asarray(table)[:, m] for table in shares)
         gone = np.zeros(len(liked)) if scores.nonexistent is None else scores.nonexistent[:, m]
-        if np.isnan(liked[filled > 0]).any():  # the lists depend on draws
+        if np.isnan(liked[filled > 0]).any():  # lists that depend on draws, or have one relevant item each
             return None
         judged = 1 - unjudged - gone
         return cls(*(np.nan_to_num(share) * filled for share in (liked, judged, unjudged)))
@@ -68,6 +71,16 @@ class Unjudged:
 class Tipping:
     """The tipping points of pairs of systems; see `Unjudged.tipping`."""
 
-    share: Floats  # a*: of all unjudged entries, how many must be liked
+    share: Floats  # a*: of all unjudged entries, how many must be liked; infinite if no share reverses the order
     rate: Floats  # h: of the judged entries, how many are liked
     ratio: Floats  # r = a* / h
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Whether the judgments tell which system is better: r is at least 1, or no share reverses the order."""
+        return np.asarray(self.ratio >= 1 - 1e-9)
+
+
+def unknown_tipping(pairs: int) -> Tipping:
+    """Return the tipping points of pairs if nothing is known of unjudged entries: no share reverses an order."""
+    return Tipping(np.full(pairs, np.inf), np.full(pairs, np.nan), np.full(pairs, np.inf))

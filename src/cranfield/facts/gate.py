@@ -66,6 +66,9 @@ class Claim(Fact):
     allowed: Margin  # how much worse the system may be
     alpha: float  # the level of the test
     systems: int  # the number of systems over which p-values are corrected
+    # Of the unjudged items, the share that must be liked to reverse the outcome, and whether that is implausible.
+    tipping: float = np.inf
+    told: bool = True
 
     def _said(self) -> str:
         if self.n == 0:
@@ -83,12 +86,21 @@ class Claim(Fact):
             return f"{opening} worse than {base}{end}{least} {self._evidence}."
         side = "least" if self.limit > 0 else "worst"
         worst = f"it is at {side} {limit}" if limit else "no limit can be found"
+        if not self.told:
+            return f"{self.metric}: undecided: {name} against {base} cannot be told{self._reversed}."
         if self.outcome == "shown":
             return f"{opening} {self.allowed.claim(base)}; {worst} {self._evidence}."
         goal = f"within {self.allowed}" if self.allowed.size else "better"
         worst = f"{worst}, not {goal}" if limit else worst
         than = "as good as" if self.gain == 0 else f"{self._amount(self.gain)} than"
         return f"{opening} {than} {base}; {worst} {self._evidence}. {self._wanted}"
+
+    @property
+    def _reversed(self) -> str:
+        if np.isnan(self.tipping):
+            return ": no item of the lists is judged"
+        share = f"{100 * max(self.tipping, 0):.0f} %"
+        return f" from these judgments: if {share} of the unjudged items are liked, the outcome is reversed"
 
     @property
     def _evidence(self) -> str:

@@ -369,10 +369,11 @@ class Services:
                 recommended[s, places] = np.minimum(lists.lengths, n or longest).sum()
                 first = lists.ranks <= (n or longest)
                 relevant = lists.relevant if level is None else lists.grades >= level
-                # The items of the first n ranks depend on the draw.
+                # The items of the first n ranks depend on the draw; others of a one-relevant list count as disliked.
                 drawn = lists.draw is not None
                 known[s, places] = np.nan if drawn else np.count_nonzero(first)
-                liked[s, places] = np.nan if drawn else np.count_nonzero(first & relevant)
+                unknown = drawn or lists.known_run.one_relevant
+                liked[s, places] = np.nan if unknown else np.count_nonzero(first & relevant)
         return cls(cutoffs, recommended, known, liked, longest, judged[0].n_lists)
 
     @classmethod

@@ -113,6 +113,8 @@ class Scores:
         The number of training ratings of each list's user, if training ratings were given.
     files
         What keeps the files that values are mapped from; None if the values are in memory.
+    part_of
+        The scores of all lists, if these are some of them; None otherwise.
     """
 
     systems: tuple[str, ...]
@@ -149,6 +151,7 @@ class Scores:
     nonexistent: NDArray[np.float64] | None = None
     outside_catalogue: tuple[scores_facts.OutsideCatalogue, ...] = ()
     files: Any = field(default=None, repr=False)
+    part_of: Scores | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # Values in a mapped file cannot be written to, so nobody may write to those in memory either.
@@ -477,7 +480,7 @@ class Scores:
 
     def of_lists(self, keep: NDArray[np.bool_]) -> Scores:
         """Return the scores of some of the lists."""
-        return replace(self, **self._lists(keep), **NOTHING_WHOLE)
+        return replace(self, **self._lists(keep), **NOTHING_WHOLE, part_of=self.part_of or self)
 
     def without_lists(self) -> Scores:
         """Return the facts about all lists, without any of them."""

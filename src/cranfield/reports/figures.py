@@ -51,7 +51,7 @@ def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: 
     rows = []
     for lead in leads:
         size, ends = (lead.share, lead.share_interval) if relative else (lead.gain, lead.interval)
-        kind = main.against[lead.systems[0]]
+        kind = main.against[lead.systems[0]].replace("untold", "undecided")
         numbers = {"size": size, "lower": ends[0], "upper": ends[1], "p": lead.row["p_corrected"]}
         label = lead.signed if relative else number_text(lead.gain, main.digits, sign="+")
         rows.append({"system": lead.systems[0], "shown": kind, "label": label, **numbers})
