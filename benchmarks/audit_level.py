@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from cranfield._settings import settings
 from cranfield.audits.grid import Grid, VariedDecision
-from cranfield.audits.joint import STATISTICS, Question, joint_tests, spread_by_chance
+from cranfield.audits.joint import STATISTICS, Question, SeedSpread, joint_tests
 from cranfield.audits.setup_runs import SetupRuns
 from cranfield.audits.universes import Computed, compute
 from cranfield.experiments import Decisions, Experiment, Source, System
@@ -105,7 +105,7 @@ def another_seed(path: str, replicates: int, draws: int) -> None:
     for _ in range(replicates):
         first, second = np.argsort(rng.random(SEEDS))[: 2 * OPENED].reshape(2, OPENED)
         x = np.stack([terms.between(*pair) for pair in zip(first, second)], axis=1).reshape(grid.n_cells, -1)
-        test = joint_tests(x, users, [cells], spread=spread_by_chance(grid, x, users), draws=draws)[0]
+        test = joint_tests(x, users, [cells], spread=SeedSpread.of(grid, x, users), draws=draws)[0]
         assert test.retrained is not None
         retrained.append([test.retrained[name] for name in STATISTICS])
     show(f"{OPENED} against {OPENED} seeds, {replicates} draws, p_retrained", np.array(retrained))

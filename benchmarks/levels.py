@@ -22,7 +22,7 @@ from cranfield import Ratings, Scores, check_split, compare, compare_segments, s
 from cranfield._settings import settings
 from cranfield.assessments.advice import Evidence, advise
 from cranfield.audits import Grid, VariedDecision
-from cranfield.audits.joint import STATISTICS, Question, joint_tests, spread_by_chance
+from cranfield.audits.joint import STATISTICS, Question, SeedSpread, joint_tests
 from cranfield.comparisons import Sample, as_scores
 from cranfield.comparisons.errors import crossed_test
 from cranfield.simulate import world
@@ -136,7 +136,7 @@ def retrained(rng: np.random.Generator, runs: int) -> Iterator[Row]:
             training = np.sqrt(ratio / users) * rng.normal(size=(1, seeds, 1))
             x = training + rng.normal(size=users) + 0.3 * rng.normal(size=(3, seeds, users))
             x = x.reshape(grid.n_cells, users).astype(np.float32)
-            spread = spread_by_chance(grid, x, counts)
+            spread = SeedSpread.of(grid, x, counts)
             test = joint_tests(x, counts, [question], spread=spread, draws=499, seed=run)[0]
             assert test.retrained is not None
             p.append([test.retrained[name] for name in STATISTICS])

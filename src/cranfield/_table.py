@@ -120,7 +120,9 @@ def places(values: NDArray[np.float64], lower_is_better: bool, digits: int) -> N
 
 
 MOST_COLUMNS = 6
-"""Maximum number of columns of numbers of a LaTeX table; more do not fit into a column of a paper."""
+"""Maximum number of columns of numbers of a LaTeX table; more do not fit into the width of a page."""
+
+_MOST_IN_A_COLUMN = 4
 
 MOST_REMARKS = 5
 """Maximum number of lines below the table of a result in a terminal, unless details are asked for."""
@@ -261,8 +263,10 @@ class Table:
         marked = partial(
             _marked, escape=latex_text, best=r"\textbf{{{}}}", second=r"\underline{{{}}}", raised="$^{{{}}}$"
         )
+        # A table of many columns goes over both columns of a page that has two.
+        kind = "table*" if len(self.header) > _MOST_IN_A_COLUMN else "table"
         lines = [
-            r"\begin{table}",
+            rf"\begin{{{kind}}}",
             r"\centering",
             *([rf"\caption{{{latex_text(self.caption)}}}"] if self.caption else []),
             *([rf"\label{{{self.label}}}"] if self.label else []),
@@ -274,7 +278,7 @@ class Table:
             r"\bottomrule",
             r"\end{tabular}",
             *(rf"\par\footnotesize {latex_text(note)}" for note in self.notes),
-            r"\end{table}",
+            rf"\end{{{kind}}}",
         ]
         return "\n".join(lines)
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from cranfield import SettingError
+from cranfield._streams import stream
 from cranfield.assessments import advice as advice_module
 from cranfield.assessments.advice import Advice, Evidence, advise
 
@@ -84,19 +85,38 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
         assert limit in str(advice)
 
 
-def test_fewer_than_eight_systems_or_intervals_that_overlap_are_no_clear_choice(evidence):
+def test_fewer_than_eight_systems_or_a_lead_that_may_be_chance_are_no_clear_choice(evidence):
     few = replace(advise(evidence), rows=_apart(advise(evidence).rows))
     assert few.unclear == "6 systems are too few (at least eight)"
-    overlapping = few.rows.with_columns(upper=pl.when(pl.col("metric") == "wavering").then(2.0).otherwise("upper"))
-    unclear = replace(few, rows=overlapping, systems=8)
-    assert [rival.metric for rival in unclear.fact.overlapping] == ["wavering"]
+    near = few.rows.with_columns(lead_lower=pl.when(pl.col("metric") == "wavering").then(-0.01).otherwise(0.01))
+    unclear = replace(few, rows=near, systems=8)
+    assert [rival.metric for rival in unclear.fact.level] == ["wavering"]
     assert unclear.sentence() == f"No clear choice: firm scores highest, but {unclear.unclear}."
     assert replace(few, systems=8).unclear == ""
 
 
 def _apart(rows):
-    """Return rows whose intervals do not overlap."""
-    return rows.with_columns(lower=pl.col("score") - 0.01, upper=pl.col("score") + 0.01)
+    """Return rows in which the lead of the best one is no chance."""
+    return rows.with_columns(lead_lower=pl.lit(0.01))
+
+
+def test_a_lead_is_judged_in_the_same_draws_of_the_systems():
+    """Scores that go up and down together have intervals that overlap, and a clear order."""
+    rng = np.random.default_rng(2)
+    first, second = np.triu_indices(20, 1)
+    easy = np.where((first < 10) & (second >= 10), 1.0, rng.random(190) < 0.3)
+    better = np.where(rng.random(190) < 0.3, 1.0, easy)
+    ordered = np.ones((1, 2, 190), dtype=np.int8)
+    evidence = Evidence((("mean", "better"), ("mean", "other")), 20, np.stack([better, easy]), ordered, {}, {})
+    advice = advise(evidence, {"agreement": 0})
+    best, other = advice.rows.iter_rows(named=True)
+    assert (best["metric"], best["lead_lower"]) == ("better", 0.0)
+    assert best["lower"] < other["upper"]
+    assert other["lead_lower"] > 0
+    assert advice.unclear == ""
+    drawn = advice_module.draws_of_systems(20, 200, stream(0, "assess", "advice", 20))
+    scores = evidence.judge(drawn)[:, 0]
+    assert other["lead_lower"] == pytest.approx(np.quantile(scores[:, 0] - scores[:, 1], 0.01))
 
 
 def test_the_word_power_alone_is_not_shown(evidence):
@@ -107,7 +127,7 @@ def test_the_word_power_alone_is_not_shown(evidence):
 
 def test_the_candidates_of_an_advice_keep_the_order_of_its_rows():
     columns = {"metric": ["a", "b", "c"], "average": ["mean", "median", "mean"], "power": [0.5] * 3}
-    ends = {"score": [0.5, 0.4, 0.4], "lower": [0.45, 0.35, 0.35], "upper": [0.55, 0.44, 0.45]}
+    ends = {"score": [0.5, 0.4, 0.4], "lead_lower": [0.0, 0.02, -0.01]}
     choice = Advice(pl.DataFrame({**columns, **ends, "first": [0.2, 0.1, 0.7]}), {"power": 1.0}, ("power",), 10, 8).fact
     assert [(rival.metric, rival.average, rival.first) for rival in choice.candidates] == [
         ("a", "mean", 0.2),
@@ -115,8 +135,8 @@ def test_the_candidates_of_an_advice_keep_the_order_of_its_rows():
         ("c", "mean", 0.7),
     ]
     assert choice.equal == 1
-    assert choice.overlapping == choice.candidates[2:]
-    assert str(choice) == "No clear choice: a scores highest, but its interval overlaps with that of c."
+    assert choice.level == choice.candidates[2:]
+    assert str(choice) == "No clear choice: a scores highest, but its lead over c may be chance."
 
 
 def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_sure(evidence):

@@ -7,17 +7,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
 from cranfield._settings import settings
 from cranfield.audits import Grid, UserContributions, VariedDecision
 from cranfield.audits.contributions import critical_z, z_of
 from cranfield.audits.joint import (
     Question,
+    SeedSpread,
     _in_groups,
     draw_counts,
     joint_tests,
     seed_noise,
-    spread_by_chance,
     turned_by_chance,
     user_signs,
 )
@@ -245,23 +246,48 @@ def test_a_single_seed_has_nothing_to_compare(options):
     assert len(noise) == len(options) - 1
 
 
-def test_seeds_that_change_nothing_do_not_widen_the_spread():
+def test_seeds_that_change_nothing_add_nothing():
     x = np.random.default_rng(0).normal(size=(2, 1, 50)).repeat(3, axis=1).reshape(6, 50).astype(np.float32)
-    assert spread_by_chance(GRID, x, np.full(6, 50)) == pytest.approx(np.ones(6))
+    spread = SeedSpread.of(GRID, x, np.full(6, 50))
+    assert spread.ratio == pytest.approx(np.zeros(6), abs=1e-12)
+    assert not spread.draws(0, 0).any()
+    tested = joint_tests(x, np.full(6, 50), [_scope(6)], spread=spread, draws=249)[0]
+    assert tested.retrained == tested.p
 
 
 def test_the_spread_is_that_of_the_means_over_seeds_beside_that_of_users():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(6, 40)).astype(np.float32)
-    ratios = []
+    ratios, noises = [], []
     for cells in (x[:3], x[3:]):
         by_users = (np.square(cells).sum(axis=1) / 40**2).mean()
-        ratios.append(cells.mean(axis=1).var(ddof=1) / by_users)
-    assert spread_by_chance(GRID, x, np.full(6, 40)) == pytest.approx(np.full(6, np.sqrt(1 + np.mean(ratios))))
+        seeds = cells.mean(axis=1)
+        residuals = cells - cells.mean(axis=0) - seeds[:, None] + seeds.mean()
+        ratios.append(seeds.var(ddof=1) / by_users)
+        noises.append((residuals**2).sum() / (2 * 39) / 40 / by_users)
+    spread = SeedSpread.of(GRID, x, np.full(6, 40))
+    assert spread.ratio == pytest.approx(np.full(6, np.mean(ratios)))
+    assert spread.noise == pytest.approx(np.full(6, np.mean(noises)))
+    assert spread.degrees == 2
+    assert spread.option.tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_users_that_never_differ_have_no_spread_of_seeds():
+    spread = SeedSpread.of(GRID, np.zeros((6, 40), dtype=np.float32), np.full(6, 40))
+    assert not spread.draws(0, 0).any()
+
+
+def test_draws_of_other_seeds_are_the_same_for_the_same_options_and_vary_like_student_t():
+    spread = SeedSpread(np.full(4, 2.0), np.zeros(4), 4, np.array([0, 1, 0, 1]))
+    drawn = np.concatenate([spread.draws(block, 3) for block in range(80)])
+    assert (drawn[:, :2] == drawn[:, 2:]).all()
+    for level in (0.2, 0.05, 0.01):
+        beyond = (np.abs(drawn[:, 0]) > np.sqrt(2) * student_t.isf(level / 2, 4)).mean()
+        assert beyond == pytest.approx(level, abs=4 * np.sqrt(level / len(drawn)))
 
 
 def test_without_seeds_the_spread_is_not_known():
-    assert spread_by_chance(Grid.product([GRID.varied[0]]), np.ones((2, 5), dtype=np.float32), np.full(2, 5)) is None
+    assert SeedSpread.of(Grid.product([GRID.varied[0]]), np.ones((2, 5), dtype=np.float32), np.full(2, 5)) is None
 
 
 def test_with_the_spread_of_seeds_the_joint_test_keeps_its_level_for_retrained_systems():
@@ -275,7 +301,7 @@ def test_with_the_spread_of_seeds_the_joint_test_keeps_its_level_for_retrained_s
         training = 0.1 * rng.normal(size=(1, 5, 1))
         lists = rng.normal(size=(1, 5, 200)) + 0.5 * rng.normal(size=(2, 5, 200))
         x = (training + lists).reshape(10, 200).astype(np.float32)
-        spread = spread_by_chance(grid, x, users)
+        spread = SeedSpread.of(grid, x, users)
         test = joint_tests(x, users, [scope], spread=spread, draws=249, seed=replicate)[0]
         given.append(list(test.p.values()))
         retrained.append(list(test.retrained.values()))

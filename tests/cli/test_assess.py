@@ -45,8 +45,8 @@ OPTIONS = ("--test", "test.csv", "s0.csv", "s1.csv", "s2.csv", "-m", "P@5", "-m"
 def test_the_advice_is_printed(files, cranfield):
     code, out, err = cranfield("assess", *OPTIONS)
     assert (code, err) == (0, "")
-    assert out.startswith("No clear choice: there are fewer than eight systems (3)")
-    assert "users with the largest profiles missing" in out
+    assert out.startswith("No clear choice: nDCG@10 scores highest, but 3 systems are too few (at least eight)")
+    assert "· With ratings missing at random, " in out
 
 
 def test_the_page_opens_with_the_answer_about_metrics(files, cranfield):

@@ -111,13 +111,14 @@ def test_a_gate_exits_with_0_only_if_the_claim_is_shown_for_every_run(files, cra
         for claim in (("--no-worse", "1%"), ("--no-worse", "0.01"), ("--better",)):
             found = _gate(cranfield, new, old, "--baseline", old.removesuffix(".csv"), *claim)
             assert (found.code, found.err) == (code, "")
-            assert found.out.startswith(f"P@5: {outcome}: {new.removesuffix('.csv')} (")
+            assert found.out.startswith(f"P@5: {outcome}: {new.removesuffix('.csv')} is ")
+            assert len(found.out.partition("\n")[0].split()) <= 25
     undecided = _gate(cranfield, "other.csv", "guess.csv", "--baseline", "guess", "--better")
     assert undecided.code == 1
     assert "P@5: undecided: other (" in undecided.out
     both = _gate(cranfield, "good.csv", "other.csv", "guess.csv", "--baseline", "guess", "--better")
     assert both.code == 1
-    assert both.out.startswith("undecided: “better than guess” is shown for 1 of 2 systems and metrics.")
+    assert both.out.startswith("Undecided: “better than guess” is shown for 1 of 2 systems and metrics.")
 
 
 class _Unread(io.StringIO):
@@ -168,7 +169,9 @@ def test_a_gate_says_the_same_in_json_on_the_page_and_in_python(files, cranfield
     expected = compare(scores).no_worse("other", than="guess", by="2%")
     assert told["gate"]["outcome"] == expected.outcome == "undecided"
     assert told["gate"]["sentences"] == expected.sentences == told["verdict"]
-    assert _gate(cranfield, *arguments).out.partition("\n\n")[0].splitlines() == told["verdict"]
+    shown = _gate(cranfield, *arguments).out
+    assert shown.startswith(f"{compare(scores).no_worse('other', than='guess', by='2%').facts[0].brief}\n\n")
+    assert all(f"· {sentence}" in shown for sentence in told["verdict"])
     assert "undecided: other" in (files / "page.html").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(_gate(cranfield, *arguments, "--format", "csv").out)))
     assert rows[0]["outcome"] == "undecided"

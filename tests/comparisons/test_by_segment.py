@@ -298,3 +298,45 @@ def test_the_table_and_the_verdict_of_a_group_say_how_many_users_are_compared_by
     assert found.verdict[1].startswith("given, g0 (3 to 5 users): ")
     alone = cf.compare_segments(replace(segments, scores=segments.scores.only(["EPC@1"])))
     assert alone.verdict[1].startswith("given, g0 (3 users): ")
+
+
+@pytest.mark.parametrize("correction", [None, "holm"])
+def test_verdicts_in_groups_are_corrected_over_groups(correction):
+    segments, _ = _segments({"x": 0.02, "y": 0.0, "z": 0.01}, systems=("a", "b", "c"))
+    found = compare_segments(segments, significance="student", correction=correction)
+    for name, part in found.comparisons.items():
+        alone = cf.compare(segments.group(name), alpha=0.05 / 3, significance="student", correction=correction)
+        rows, theirs = part.frame(), alone.frame()
+        for column in ("p", "lower", "upper", "level", "significant"):
+            assert rows[column].to_list() == theirs[column].to_list()
+        assert rows["p_corrected"].to_list() == np.minimum(3 * theirs["p_corrected"].to_numpy(), 1).tolist()
+        assert rows["significant"].to_list() == (rows["p_corrected"] < 0.05).to_list()
+        assert part.alpha == 0.05
+    assert any("for the pairs of systems and for the number of groups (3)" in note for note in found.notes)
+
+
+def test_without_a_correction_groups_are_not_corrected_and_a_note_says_so():
+    segments, _ = _segments({"x": 0.02, "y": 0.0})
+    found = compare_segments(segments, significance="student", correction="none")
+    for part in found.comparisons.values():
+        assert part.frame()["p_corrected"].to_list() == part.frame()["p"].to_list()
+    assert any("within a group are not corrected" in note for note in found.notes)
+    tukey = compare_segments(segments, significance="tukey")
+    assert tukey.frame()["p_corrected"].to_list() == np.minimum(2 * tukey.frame()["p"].to_numpy(), 1).tolist()
+
+
+def test_a_group_without_values_does_not_count():
+    segments, names = _segments({"x": 0.02, "y": 0.0, "z": 0.0})
+    values = segments.scores.values.copy()
+    values[:, :, names == "z"] = np.nan
+    segments = replace(segments, scores=replace(segments.scores, values=values))
+    found = compare_segments(segments, significance="student", undefined="leave out")
+    assert found.comparisons["z"] is None
+    both = found.frame()
+    assert both["p_corrected"].to_list() == np.minimum(2 * both["p"].to_numpy(), 1).tolist()
+
+
+def test_a_level_that_is_no_share_is_refused():
+    segments, _ = _segments({"x": 0.02, "y": 0.0, "z": 0.0})
+    with pytest.raises(cf.SettingError, match=r"alpha=1\.5"):
+        compare_segments(segments, alpha=1.5)

@@ -292,3 +292,27 @@ def test_a_limit_without_spread_is_there_only_if_the_test_can_reject_at_all(user
     found = compare({"new": values + shift, "old": values}).no_worse("new", than="old", by=0.1).frame()
     assert np.isnan(found["limit"].item()) == (users < 5)  # 2^-4 is above 0.05
     assert (found["outcome"].item() == "shown") == (users >= 5)
+
+
+@pytest.mark.parametrize("seed", [15, 17])
+def test_the_range_of_the_users_needed_is_that_of_the_standardised_difference(seed):
+    from scipy.optimize import brentq
+    from scipy.stats import nct
+
+    rng = np.random.default_rng(seed)
+    values = {"new": 0.1 + rng.normal(size=200), "old": rng.normal(size=200)}
+    result = compare(values, significance="student")
+    t = result.frame()["difference"].item() / result.frame()["standard_error"].item()
+    claimed = result.better("new", than="old")
+    row = claimed.rows.row(0, named=True)
+    expected = []
+    for chance in (0.1, 0.9):  # P(T ≥ t) at the end of the interval
+        shift = brentq(lambda shift, chance=chance: nct.sf(t, 199, shift) - chance, -6, 12)
+        expected.append(users_needed(shift / np.sqrt(200), 0.1).item() if shift > 0 else np.inf)
+    assert [row["users_needed_upper"], row["users_needed_lower"]] == pytest.approx(expected, rel=0.01)
+    assert row["users_needed_lower"] < row["users_needed"] < row["users_needed_upper"]
+    end = "or more" if expected[0] == np.inf else f"to {expected[0]:,.0f}"
+    assert f"a range of {row['users_needed_lower']:,.0f} {end} (80 % interval)" in str(claimed)
+    parts = [as_scores({name: column + 0.02 * k for name, column in values.items()}) for k in range(3)]
+    crossed = compare(parts).better("new", than="old").rows.row(0, named=True)
+    assert crossed["users_needed_lower"] < crossed["users_needed"] < crossed["users_needed_upper"]

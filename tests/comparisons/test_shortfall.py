@@ -99,7 +99,9 @@ def test_what_holds_among_common_users_is_left_out_where_nobody_reads_it(test_ra
     from cranfield.measures.averaging import Averaging
 
     scores = cf.measure(_runs(), test_ratings, "P@1")
-    told, silent = (compare_scores(scores, Comparing(unjudged="ignore"), Averaging(), among_served=among) for among in (True, False))
+    told, silent = (
+        compare_scores(scores, Comparing(unjudged="ignore"), Averaging(), among_served=among) for among in (True, False)
+    )
     assert told.doubts
     assert silent.doubts == []
     assert told.frame().equals(silent.frame())

@@ -18,7 +18,7 @@ BEST, RIVAL, LAST = (
 CHOICE = assessment.MetricChoice(
     (BEST, RIVAL, LAST),
     equal=1,
-    overlapping=(),
+    level=(),
     draws=200,
     systems=8,
 )
@@ -33,12 +33,12 @@ SAID: list[tuple[Fact, str]] = [
         "Trust AP most on these data. This is likely: it comes first in 60 % of 200 draws of the systems.",
     ),
     (
-        replace(CHOICE, systems=7, overlapping=(RIVAL, RIVAL, LAST, LAST)),
-        "No clear choice: AP scores highest, but 7 systems are too few (at least eight) and its interval overlaps with those of 4 others.",
+        replace(CHOICE, systems=7, level=(RIVAL, RIVAL, LAST, LAST)),
+        "No clear choice: AP scores highest, but 7 systems are too few (at least eight) and its lead over 4 others may be chance.",
     ),
     (
-        replace(CHOICE, overlapping=(RIVAL,)),
-        "No clear choice: AP scores highest, but its interval overlaps with that of P@10 (median over users).",
+        replace(CHOICE, level=(RIVAL,)),
+        "No clear choice: AP scores highest, but its lead over P@10 (median over users) may be chance.",
     ),
     (
         replace(CHOICE, equal=2),

@@ -85,6 +85,12 @@ def test_the_medians_interval_has_at_least_the_level_asked_for(n):
     assert np.mean(inside) >= 0.94
 
 
+def test_the_skipping_geometric_mean_leaves_zeros_out_of_the_sum_but_counts_them():
+    values = np.array([0.25, 0.0, 1e-9, 0.5])
+    expected = np.exp((np.log(0.25) + np.log(1e-5) + np.log(0.5)) / 4)
+    assert Average.of("geometric(form=skipping)")(values) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("name", ["mean", "median", "geometric", "trimmed(share=0.1)", "weighted"])
 def test_the_bootstrap_interval_is_reproducible_and_holds_the_average(name):
     x, w = np.random.default_rng(3).random(80), np.arange(1.0, 81.0)

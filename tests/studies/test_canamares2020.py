@@ -212,7 +212,10 @@ def test_a_study_without_ratings_is_refused(world, tmp_path):
 
 
 def _as_printed(kind, flipped=False):
-    """Return numbers of five splits of which the claims of the paper are true, or with kNN and MF exchanged."""
+    """Return numbers of five splits of which the claims of the paper are true, or with kNN and MF exchanged.
+
+    ``kind="against"`` replaces every value x by 0.9 − x, so that what is above or rises is below or falls.
+    """
     draw = np.random.default_rng(0)
     names = ("MF", "kNN") if flipped else ("kNN", "MF")
     rows = []
@@ -220,6 +223,7 @@ def _as_printed(kind, flipped=False):
     def add(part, setting, x, metric, knn, mf, error=1e-4):
         for seed in range(5):
             both = [value + draw.normal(0, 1e-5) for value in (knn, mf)]
+            both = [0.9 - value for value in both] if kind == "against" else both
             p = 2 * norm.sf(abs(both[0] - both[1]) / error)
             rows.extend((part, setting, x, metric, name, value, p, error, seed) for name, value in zip(names, both))
 
@@ -284,3 +288,17 @@ def test_claims_about_who_leads_are_turned_round_with_the_systems(world):
     found = _claims(world, _as_printed("plain", flipped=True)).values()
     turned = {one.key for one in found if one.verdict == "does not hold"}
     assert about_leads <= turned
+
+
+def test_no_claim_holds_of_numbers_that_say_the_opposite(world):
+    found = _claims(world, _as_printed("against"))
+    # What is about the size of a difference stays, and so do the three comparisons without a winner.
+    stays = {"depth third", "gaps reach", "significance"}
+    assert {one.key for one in found.values() if one.verdict in ("holds", "holds in part")} == stays
+
+
+def test_margins_are_those_of_their_definitions(world):
+    margins = {one.key: one.deciding.margin for one in _claims(world, _as_printed("plain")).values()}
+    assert margins["gaps reach"] == pytest.approx(0.09 * (100**0.3 - 1), abs=1e-3)
+    counts, liked = (np.bincount(world.users[keep], minlength=world.n_users) for keep in (..., world.values >= 4))
+    assert margins["correlation"] == pytest.approx(np.corrcoef(counts, liked)[0, 1] - 0.962)

@@ -22,6 +22,8 @@ from cranfield.metrics import metric_label
 NAMES = {"power": "discriminative power"}
 """Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
 
+# A lead counts as chance if it is gone in more than this share of the draws.
+_CHANCE = 0.01
 _CELLS = 1 << 22  # maximum number of signs of differences per block
 
 
@@ -135,9 +137,10 @@ class Advice:
 
         ``score`` is the weighted mean of the criteria: ``power``, discriminative power, the share of pairs of systems
         that differ significantly; one column per scenario, the mean tau with the whole test set over all sizes;
-        ``agreement``, the mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval, and ``first``
-        the share of bootstrap draws of the systems in which the metric comes first; if k metrics share the first place,
-        each counts 1/k, so the column adds up to 1.
+        ``agreement``, the mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval and
+        ``lead_lower`` the lower end of the 98 % interval of the best score minus this one, over the same bootstrap
+        draws of the systems; ``first`` is the share of draws in which the metric comes first; if k metrics share the
+        first place, each counts 1/k, so the column adds up to 1.
         """
         return self.rows
 
@@ -157,9 +160,7 @@ class Advice:
         return assessment_facts.MetricChoice(
             candidates,
             equal=sum(row["score"] == rows[0]["score"] for row in rows),
-            overlapping=tuple(
-                rival for rival, row in zip(candidates[1:], rows[1:]) if row["upper"] >= rows[0]["lower"]
-            ),
+            level=tuple(rival for rival, row in zip(candidates[1:], rows[1:]) if row["lead_lower"] <= 0),
             draws=self.draws,
             systems=self.systems,
         )
@@ -168,8 +169,8 @@ class Advice:
     def unclear(self) -> str:
         """A clause on why there is no clear choice; empty if there is one.
 
-        There is none with fewer than eight systems, or if the interval of another candidate's score overlaps with that
-        of the best.
+        There is none with fewer than eight systems, or if the interval of the best score's lead over another candidate
+        includes 0.
         """
         return self.fact.unclear
 
@@ -236,8 +237,11 @@ def advise(
     ahead = drawn == drawn.max(axis=1, keepdims=True)
     first = (ahead / ahead.sum(axis=1, keepdims=True)).mean(axis=0)
     lower, upper = np.quantile(drawn, [0.025, 0.975], axis=0)
+    # Scores go up and down together, so their own intervals may overlap although the lead is certain.
+    lead = np.quantile(drawn[:, [int(np.argmax(score))]] - drawn, _CHANCE, axis=0)
     averages, metrics = zip(*evidence.candidates)
-    columns = {"metric": metrics, "average": averages, "score": score, "lower": lower, "upper": upper, "first": first}
+    columns = {"metric": metrics, "average": averages, "score": score, "lower": lower, "upper": upper}
+    columns |= {"lead_lower": lead, "first": first}
     columns |= {name: whole[c] for c, name in enumerate(evidence.criteria)}
     rows = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
     rows = rows.sort("score", descending=True, nulls_last=True, maintain_order=True)

@@ -225,11 +225,13 @@ class Assessment:
         return frame.select(*first_columns, pl.exclude(*first_columns))
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """The evidence for the advice, by pair of systems, on the metrics that have winners, if there are any.
+    def _advised(self) -> tuple[str, ...]:
+        """The metrics that have winners, or all if none has: others do not say which system is better."""
+        return tuple(name for name in self.metrics if properties_of(name).has_winners) or self.metrics
 
-        No other metric says which system is better, however well it tells systems apart.
-        """
+    @cached_property
+    def evidence(self) -> Evidence:
+        """The evidence for the advice, by pair of systems."""
         first, second = np.triu_indices(len(self.systems), 1)
 
         def signs(values: NDArray[np.float64]) -> NDArray[np.int8]:
@@ -247,8 +249,7 @@ class Assessment:
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
         candidates, apart = tuple(product(self.averages, self.metrics)), self._apart()
         whole = signs(self._ordered.reshape(len(self.whole), n_candidates, -1))
-        advised = [k for k, (_, metric) in enumerate(candidates) if properties_of(metric).has_winners]
-        places = advised or list(range(n_candidates))
+        places = [k for k, (_, metric) in enumerate(candidates) if metric in self._advised]
         samples = {name: own[:, places] for name, own in samples.items()}
         kept = tuple(candidates[place] for place in places)
         return Evidence(kept, len(self.systems), apart[places], whole[:, places], samples, folds)
@@ -277,7 +278,7 @@ class Assessment:
     def _order_kept(self, scenario: str) -> list[Fact]:
         mean = (
             self.frame("robustness")
-            .filter(scenario=scenario, average=self.averages[0])
+            .filter(pl.col("metric").is_in(self._advised), scenario=scenario, average=self.averages[0])
             .filter(pl.col("size") < 1.0, pl.col("tau").is_not_null())
             .group_by("metric", maintain_order=True)
             .agg(pl.col("tau").mean(), pl.col("flipped").mean())
@@ -288,7 +289,8 @@ class Assessment:
         return [assessment_facts.OrderKept(SCENARIOS[scenario].title, mean.height, mean.row(0), mean.row(-1))]
 
     def _told_apart(self) -> list[Fact]:
-        power = self.power.filter(pl.col("average") == self.averages[0]).sort("dp", maintain_order=True)
+        power = self.power.filter(pl.col("metric").is_in(self._advised), average=self.averages[0])
+        power = power.sort("dp", maintain_order=True)
         if power.height == 0:
             return []
         best = {name: power[name][0] for name in ("metric", "pairs", "dp", "significant")}

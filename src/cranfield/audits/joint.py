@@ -19,8 +19,8 @@ Each is compared with two sets of draws, and p is the larger of the two p = (1 +
   More than 1,500 users are drawn in 1,500 random groups, whose sums have the same mean, variance and skewness.
 
 A rejection means that the systems differ somewhere, not which one leads; if decisions change the winner, ``either``
-detects a difference while ``median`` and ``net`` do not. Retraining is not taken into account unless the observed z are
-divided by what seeds add to the spread of users (`spread_by_chance`).
+detects a difference while ``median`` and ``net`` do not. Retraining is not taken into account unless what other seeds
+may add is part of the draws (`SeedSpread`).
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ def joint_tests(
     users: NDArray[np.int64],
     questions: Sequence[Question],
     *,
-    spread: Floats | None = None,
+    spread: SeedSpread | None = None,
     draws: int = DRAWS,
     alpha: float = 0.05,
     seed: int = 0,
 ) -> list[audit_facts.JointTest]:
-    """Test the universes of each question jointly, by the same draws; with ``spread``, also the z divided by it."""
+    """Test the universes of each question jointly, by the same draws; with ``spread``, also by draws of other seeds."""
     squares = np.einsum("uv,uv->u", x, x, dtype=np.float64)
     unit = np.divide(1.0, np.sqrt(squares), out=np.zeros(len(x)), where=squares > 0).astype(np.float32)
     scaled = np.multiply(x, unit[:, None])
@@ -119,12 +119,16 @@ def joint_tests(
     enough = np.count_nonzero(x, axis=1) >= _FEWEST_USERS
     measures = [_Measures.of(question, critical, enough) for question in questions]
 
-    def block(number: int) -> list[tuple[Floats, Floats, Floats]]:
+    def block(number: int) -> list[list[Floats]]:
         by_signs = user_signs(columns.shape[0], number, seed) @ columns
         drawn = draw_counts(len(groups), number, seed)
         sums, squared = drawn @ groups, drawn @ group_squares
         by_users = np.divide(sums, np.sqrt(squared), out=np.zeros_like(sums), where=squared > 0)
-        return [(own.statistics(by_signs), own.shares(by_signs), own.statistics(by_users)) for own in measures]
+        sets = [by_signs, by_users]
+        if spread is not None:
+            more = spread.draws(number, seed)
+            sets += [by_signs + more, by_users + more]
+        return [[own.shares(by_signs), *map(own.statistics, sets)] for own in measures]
 
     numbers = range(-(-draws // _BLOCK))
     with progress("Joint test", total=len(numbers), unit="blocks") as bar, blas_threads(1):
@@ -133,12 +137,12 @@ def joint_tests(
         z = (np.ones((_BLOCK, columns.shape[0]), dtype=np.float32) @ columns)[:1]
     tests = []
     for place, own in enumerate(measures):
-        signs, shares, resampled = (np.concatenate(parts)[:draws] for parts in zip(*(each[place] for each in blocks)))
+        shares, signs, resampled, *of_seeds = (
+            np.concatenate(parts)[:draws] for parts in zip(*(each[place] for each in blocks))
+        )
         often = np.sort(shares, axis=0)[-max(1, int(0.05 * len(shares)))]
-        observed, retrained = own.statistics(z)[0], None
-        if spread is not None:
-            wider = own.statistics((z / spread).astype(np.float32))[0]
-            retrained = _named(_p_values(wider, signs, resampled))
+        observed = own.statistics(z)[0]
+        retrained = _named(_p_values(observed, *of_seeds)) if of_seeds else None
         values = (
             _named(observed),
             _named(_p_values(observed, signs, resampled)),
@@ -269,30 +273,56 @@ def _differs(values: Singles, users: NDArray[np.int64], pair: NDArray[np.int64],
     return bool(p_of(effect_of(z_of(x), most), most)[0] < alpha)
 
 
-def spread_by_chance(grid: Grid, x: Singles, users: NDArray[np.int64]) -> Floats | None:
-    """Return by how much seeds widen the spread of z over users alone, per universe; None without chance options.
+@dataclass(frozen=True, eq=False)
+class SeedSpread:
+    """How much z varies between trainings with other seeds, which all cells with the same chance options share.
 
-    In a set-up with K cells that differ by chance, let m be the mean of x over the users, v = Σx²/n² the contribution
-    of users to its variance, and s² the variance of m over the K cells. The variance of z is 1 given the models, and
-    about 1 + s²/v if they are trained again; s²/v is averaged over the set-ups of a question. Part of s² is noise of
-    the users that is in v too, so the result is rather too wide.
+    In a set-up with K cells that differ by chance, let m be the mean of x over the n users, v = Σx²/n² the contribution
+    of users to its variance, s² the variance of m over the K cells, and e² = (Σ_u var_k(x_ku)/n − s²)/(n − 1) the part
+    of s² that is noise of users in each cell, which v has too. s²/v and e²/v are averaged over the set-ups of a
+    question.
     """
-    counts = np.bincount(grid.setups)
-    if not grid.has_chance or counts.max() < 2:
-        return None
-    means = x.sum(axis=1, dtype=np.float64) / np.maximum(users, 1)
-    squares = np.einsum("uv,uv->u", x, x, dtype=np.float64) / np.maximum(users, 1) ** 2.0
-    m, v = means[grid.universe], squares[grid.universe]
-    centred = m - (np.bincount(grid.setups, weights=m) / counts)[grid.setups]
-    variance = np.bincount(grid.setups, weights=centred**2) / np.maximum(counts - 1, 1)
-    by_users = np.bincount(grid.setups, weights=v) / counts
-    known = (counts > 1) & (by_users > 0)
-    ratio = np.divide(variance, by_users, out=np.zeros(len(counts)), where=known)
-    question = np.zeros(len(counts), dtype=np.int64)
-    question[grid.setups] = grid.questions
-    n_known = np.maximum(np.bincount(question, weights=known), 1)
-    spread = np.sqrt(1 + np.bincount(question, weights=ratio * known) / n_known)
-    return spread[grid.questions[grid.cell_of]]
+
+    ratio: Floats  # s²/v of each universe's question
+    noise: Floats  # e²/v
+    degrees: int  # K − 1
+    option: NDArray[np.int64]  # the chance options of each universe, by number
+
+    @classmethod
+    def of(cls, grid: Grid, x: Singles, users: NDArray[np.int64]) -> SeedSpread | None:
+        """Return the spread of x, universes × users; None if no set-up has several cells that differ by chance."""
+        counts = np.bincount(grid.setups)
+        if not grid.has_chance or counts.max() < 2:
+            return None
+        ratios, of_question = [], []
+        for setup in np.flatnonzero(counts > 1):
+            cells = np.flatnonzero(grid.setups == setup)
+            own, n = x[grid.universe[cells]].astype(np.float64), np.maximum(users[grid.universe[cells]], 2)
+            by_users = (np.square(own).sum(axis=1) / n**2.0).mean()
+            seeds = (own.sum(axis=1) / n).var(ddof=1)
+            noise = (own.var(axis=0, ddof=1).sum() / n.mean() - seeds) / (n.mean() - 1)
+            if by_users > 0:
+                ratios.append((seeds / by_users, max(noise, 0.0) / by_users))
+                of_question.append(grid.questions[cells[0]])
+        known = np.bincount(np.array(of_question, dtype=np.int64), minlength=int(grid.questions.max()) + 1)
+        ratio, noise = (
+            np.bincount(of_question, weights=row, minlength=len(known)) / np.maximum(known, 1)
+            for row in np.reshape(ratios, (-1, 2)).T
+        )
+        question, options = grid.questions[grid.cell_of], grid.groups(grid.of_kind("chance"))
+        return cls(ratio[question], noise[question], int(counts[counts > 1].min()) - 1, options[grid.cell_of])
+
+    def draws(self, block: int, seed: int) -> Singles:
+        """Return a block of draws × universes: what other seeds add to z, √max(s² W − e², 0)/v · N for each option.
+
+        W = (K − 1)/χ² with K − 1 degrees of freedom, because s² is known from K seeds only, and N is normal, the same
+        for all universes with the same chance options: the fiducial distribution of `cranfield.measures.Errors.p`.
+        """
+        random = stream(seed, "audit", "seeds", block)
+        known = self.degrees / random.chisquare(self.degrees, _BLOCK)
+        normal = random.standard_normal((_BLOCK, int(self.option.max()) + 1))[:, self.option]
+        size = np.sqrt(np.maximum(self.ratio * known[:, None] - self.noise, 0.0))
+        return np.asarray(size * normal, dtype=np.float32)
 
 
 def turned_by_chance(grid: Grid, lead: NDArray[np.int8]) -> float | None:

@@ -25,7 +25,7 @@ from cranfield.audits.contributions import (
 from cranfield.audits.flips import Rule, flips_of, rule_of
 from cranfield.audits.grid import Floats, Grid
 from cranfield.audits.influence import influence_rows
-from cranfield.audits.joint import Question, joint_tests, spread_by_chance, turned_by_chance
+from cranfield.audits.joint import Question, SeedSpread, joint_tests, turned_by_chance
 from cranfield.facts import audit as audit_facts
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def audit_pair(
     drawn = resampled(x, terms, counts)
     questions = Question.of(grid, terms.linear)
     tested = [question.tested for question in questions if question.tested is not None]
-    spread = spread_by_chance(grid, x, terms.users)
+    spread = SeedSpread.of(grid, x, terms.users)
     tests = iter(
         joint_tests(x, terms.users, tested, spread=spread, draws=effort.draws, alpha=effort.alpha, seed=effort.seed)
         if tested

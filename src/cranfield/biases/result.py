@@ -249,7 +249,8 @@ class Bias:
             (row["protocol"], row["system"]): f"{number_text(row['mean'])} ({row['place']})"
             for row in self.orders.iter_rows(named=True)
         }
-        rows = [[system, *(cells[name, system] for name in names)] for system in self.protocols[0].scores.systems]
+        order = self.orders.filter(protocol=names[0]).sort("place", maintain_order=True)["system"]
+        rows = [[system, *(cells[name, system] for name in names)] for system in order]
         notes = [f"{name}: {bias_facts.SAYS[name]}." for name in names]
         return Table(["system", *names], rows, f"{self.metric}, and the place, under each protocol", notes)
 

@@ -12,7 +12,7 @@ import click
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
-from cranfield._table import Table
+from cranfield._table import Table, answer_and_table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
 from cranfield.cli._options import common_options, decision_options, process_options, refuse_idle
@@ -241,7 +241,8 @@ def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any],
     elif format == "json":
         put(as_json({"gate": gate.as_dict(), **full}), out)
     else:
-        put_text("\n".join((*result.verdict, "", gate.table().text())), out)
+        several = len(gate.facts) > 1
+        put_text(answer_and_table(gate.facts[0].brief, gate.table(), result.verdict[several:]), out)
 
 
 def _power(result: Comparison, difference: float, format: str) -> str:

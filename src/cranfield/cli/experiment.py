@@ -19,7 +19,7 @@ from cranfield.cli._options import (
     resumes,
     unpack_option,
 )
-from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell
+from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell_beside
 from cranfield.cli._reading import reading_options
 from cranfield.cli._report import experiment_options, experiment_report, out_option, say_where
 from cranfield.experiments import PRESETS, clean, diff, new_experiment, plan, review, run, schema, show
@@ -98,7 +98,7 @@ def run_command(
     results = run(experiment, out, jobs=jobs, stages=stages, report=report, allow_code=allow_code, **options)
     say(results)
     intervals = (result["intervals"] for result in results.card()["results"].values())
-    tell(f"in brackets: {kind}" for kind in dict.fromkeys(intervals) if kind)
+    tell_beside("table", (f"in brackets: {kind}" for kind in dict.fromkeys(intervals) if kind))
     if results.experiment.audit is not None:
         say(audit_of(results))
     if missing := results.missing():

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield import _checks
 from cranfield._errors import InputError
+from cranfield._registry import parse
 from cranfield._table import Table, answer_and_table
-from cranfield.comparisons.comparing import compare, tested_average
+from cranfield.comparisons.comparing import compare, tested_average, usual_correction
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.interactions import has_weight, interactions
+from cranfield.comparisons.p_values import spelled_test
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import segment as segment_facts
@@ -31,7 +34,7 @@ class SegmentComparison:
     segments
         The scores by group.
     comparisons
-        The result of `compare` for each group; None for groups without values to compare.
+        The result of `compare` for each group, corrected for the number of groups; None for groups without values.
     interactions
         One row per metric, pair of systems and group: the difference inside the group versus outside it; see
         `cranfield.comparisons.interactions.interactions`.
@@ -115,8 +118,7 @@ class SegmentComparison:
         """How the groups were made and tested."""
         notes = [
             *sentences(self.segments.notes),
-            "p-values within a group are corrected for its pairs of systems, those of interactions for all groups and "
-            "pairs of a metric (Holm)",
+            f"{self._corrected}; p-values of interactions are corrected for all groups and pairs of a metric (Holm)",
         ]
         if self.segments.scores.repetitions is not None:
             times = int(self.segments.scores.repetitions.max()) + 1
@@ -124,6 +126,17 @@ class SegmentComparison:
                 f"intervals and tests include the spread between {times} repetitions (users crossed with them)"
             )
         return tuple(notes)
+
+    @property
+    def _corrected(self) -> str:
+        """What the p-values and intervals within groups are corrected for."""
+        parts = [part for part in self.comparisons.values() if part is not None]
+        if not _is_corrected(parts[0].significance, parts[0].correction):
+            return "p-values and intervals within a group are not corrected"
+        return (
+            "p-values and intervals within a group are corrected for the pairs of systems and for the number of groups "
+            f"({len(parts)})"
+        )
 
     def table(self) -> Table:
         """Return the averages by group as a table for people."""
@@ -176,7 +189,10 @@ class SegmentComparison:
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     """Compare systems in each group, and test whether the groups differ.
 
-    Every group is compared separately with `compare`. The order of two systems *is reversed* in a group where one leads
+    Every group is compared with `compare`. p-values are corrected for the pairs of systems and for the groups: with G
+    groups, each is compared at α / G, and its corrected p-values are multiplied by G (Bonferroni), so that with
+    probability 1 − α no verdict in any group is false, and intervals agree with p-values. With ``correction="none"``
+    nothing is corrected. The order of two systems *is reversed* in a group where one leads
     inside it and the other outside it; whether that is more than chance is tested as an interaction, the paired
     difference inside the group versus outside it, and corrected over all groups and pairs of a metric (Holm). All
     groups are tested, not only those in which the order is reversed, so the correction accounts for selecting these
@@ -205,10 +221,18 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     options = {**options, "groups": "pooled"}
     if segments.of != "users":  # test items of other groups count as unjudged, although they are judged
         options["unjudged"] = "ignore"
-    alpha = options.get("alpha", 0.05)
+    alpha = _checks.share("alpha", options.get("alpha", 0.05))
     segments.scores.check_measured()
-    compared = {name: _compared(segments.group(name), averaging, options) for name in segments.names}
-    if not any(compared.values()):
+    measured = [name for name in segments.names if _is_measured(segments.group(name), averaging)]
+    spelled = spelled_test(options.get("significance", "permutation"))
+    corrected = _is_corrected(spelled, options.get("correction") or usual_correction(spelled))
+    groups = len(measured) if corrected else 1
+    at_level = {**options, "alpha": alpha / max(groups, 1)}
+    compared = {
+        name: _for_groups(compare(segments.group(name), **at_level), groups, alpha) if name in measured else None
+        for name in segments.names
+    }
+    if not measured:
         raise InputError(f"no group of {segments.name} has anything to compare", remedy="use average='mean'")
     metrics = options.get("metrics")
     tested = interactions(
@@ -221,9 +245,21 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     return SegmentComparison(segments, compared, tested, averaging, alpha)
 
 
-def _compared(scores: Scores, averaging: Averaging, options: Mapping[str, Any]) -> Comparison | None:
-    measured = np.isfinite(scores.values).any() and has_weight(scores, averaging)
-    return compare(scores, **options) if measured else None
+def _is_measured(scores: Scores, averaging: Averaging) -> bool:
+    return bool(np.isfinite(scores.values).any()) and has_weight(scores, averaging)
+
+
+def _is_corrected(significance: str, correction: str) -> bool:
+    """Whether p-values are corrected: by a correction, or by Tukey's test itself."""
+    return correction != "none" or parse(significance).name == "tukey"
+
+
+def _for_groups(part: Comparison, groups: int, alpha: float) -> Comparison:
+    """Return a comparison at α / groups with the p-values, corrected over groups too, that are significant at α."""
+    p = pl.min_horizontal(groups * pl.col("p_corrected"), 1.0)
+    rows = part.rows.with_columns(p_corrected=pl.when(pl.col("p_corrected").is_nan()).then(float("nan")).otherwise(p))
+    common = None if part.common is None else _for_groups(part.common, groups, alpha)
+    return replace(part, rows=rows, alpha=alpha, common=common)
 
 
 def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:

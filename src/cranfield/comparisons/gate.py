@@ -16,7 +16,7 @@ from cranfield._numbers import number_text
 from cranfield._registry import parse
 from cranfield._roots import enclosed
 from cranfield._table import Table
-from cranfield.comparisons.effects import users_needed
+from cranfield.comparisons.effects import noncentralities, users_needed
 from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
@@ -31,6 +31,8 @@ GateTest = Callable[[Sequence[Sample]], list[TestResult]]
 _CLOSE = 4e-6
 _DOUBLINGS = 40
 _POWER = 0.8
+# The range of the users needed leaves out so much, half of it on either side.
+_DOUBT = 0.2
 
 NONE = gate_facts.Margin(0.0, False)
 """The margin of a claim that a system is better."""
@@ -65,8 +67,9 @@ class Gate:
         ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the opposite
         claim, corrected in the same way; ``tipping``, the share of unjudged entries that must be liked to reverse the
         outcome, and ``told``, whether that is implausible; ``n`` users, the ``users_needed`` to show the claim with
-        power 0.8 if the gain stays as it is (infinite if no number is enough), and ``users_if_equal``, the same if the
-        two are equally good.
+        power 0.8 if the gain stays as it is (infinite if no number is enough), with an 80 % interval
+        ``users_needed_lower, users_needed_upper``, since the difference is known from these users only, and
+        ``users_if_equal``, the number if the two are equally good.
         """
         return self.rows
 
@@ -213,6 +216,7 @@ class _Claim:
         limit = self._limit(levels, rising=False)
         if worse.any():
             limit = np.where(worse, self._limit(_holm_levels(against, self._alpha), rising=True), limit)
+        least, most = self._range_of_users(levels)
         tipping, told = self._tipping(worse)
         shown, worse = shown & told, worse & told
         outcome = np.where(shown, "shown", np.where(worse, "worse", "undecided"))
@@ -235,6 +239,8 @@ class _Claim:
                 "told": told,
                 "n": sample.n,
                 "users_needed": self._users_needed(levels, self._ahead(self._means[0])),
+                "users_needed_lower": least,
+                "users_needed_upper": most,
                 "users_if_equal": self._users_needed(levels, self._ahead(self._means[1])),
             }
         )
@@ -342,15 +348,26 @@ class _Claim:
         errors, n = self._errors, self._sample.n.astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             if self._sample.cells is None:
-                effect = np.where(ahead > 0, np.minimum(ahead / (errors.error * np.sqrt(n)), 1e6), 0.0)
-                needed = np.concatenate(
-                    [users_needed(size, 2 * level, _POWER) for size, level in zip(effect, levels)] or [np.zeros(0)]
-                )
+                needed = users_needed(np.clip(ahead / (errors.error * np.sqrt(n)), 0.0, 1e6), 2 * levels, _POWER)
             else:
                 wanted = (ahead / (ndtri(_POWER) - ndtri(levels))) ** 2
                 fixed = errors.error**2 - errors.users_error**2
                 needed = np.ceil(np.where(wanted > fixed, n * errors.users_error**2 / (wanted - fixed), np.inf))
         return np.where(np.isnan(errors.error), np.nan, np.where(ahead > 0, needed, np.inf))
+
+    def _range_of_users(self, levels: Floats) -> tuple[Floats, Floats]:
+        """Return the 80 % interval of the users needed: the numbers at the ends of that of the standardised effect.
+
+        That is the interval of the non-centrality of t = ahead / error; over repetitions, ``ahead`` ± `Errors.reach`.
+        """
+        errors, ahead = self._errors, self._ahead(self._means[0])
+        if self._sample.cells is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                t = np.where(ahead == 0, 0.0, ahead / errors.error)
+            least, most = (end * errors.error for end in noncentralities(t, errors.users_degrees, _DOUBT))
+        else:
+            least, most = ahead - errors.reach(_DOUBT), ahead + errors.reach(_DOUBT)
+        return self._users_needed(levels, most), self._users_needed(levels, least)
 
 
 def _holm_levels(p: Floats, alpha: float) -> Floats:

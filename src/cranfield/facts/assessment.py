@@ -46,7 +46,7 @@ class MetricChoice(Fact):
 
     candidates: tuple[Candidate, ...]  # every metric under every average, the highest score first
     equal: int  # how many candidates have the highest score
-    overlapping: tuple[Candidate, ...]  # those whose intervals overlap with that of the best one
+    level: tuple[Candidate, ...]  # those over which the lead of the best one may be chance
     draws: int
     systems: int
 
@@ -56,10 +56,10 @@ class MetricChoice(Fact):
         reasons = []
         if self.systems < FEWEST_SYSTEMS:
             reasons.append(f"{self.systems} systems are too few (at least eight)")
-        if self.overlapping:
-            rivals = [str(rival) for rival in self.overlapping]
+        if self.level:
+            rivals = [str(rival) for rival in self.level]
             others = listed(rivals) if len(rivals) <= _MOST_RIVALS else f"{len(rivals)} others"
-            reasons.append(f"its interval overlaps with {'that' if len(rivals) == 1 else 'those'} of {others}")
+            reasons.append(f"its lead over {others} may be chance")
         return " and ".join(reasons)
 
     def _said(self) -> str:

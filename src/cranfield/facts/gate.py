@@ -62,6 +62,8 @@ class Claim(Fact):
     p_worse: float
     n: int
     users_needed: float
+    users_needed_lower: float  # its 80 % interval
+    users_needed_upper: float
     users_if_equal: float
     allowed: Margin  # how much worse the system may be
     alpha: float  # the level of the test
@@ -103,6 +105,25 @@ class Claim(Fact):
         return f" from these judgments: if {share} of the unjudged items are liked, the outcome is reversed"
 
     @property
+    def brief(self) -> str:
+        """The outcome, how bad the system may be, and p: at most 25 words."""
+        if self.n == 0:
+            return self.sentence
+        opening = f"{self.metric}: {self.outcome}: {self.system} is"
+        if not self.told:
+            return (
+                f"{self.metric}: undecided: {self.system} against {self.baseline} cannot be told: too much is unjudged."
+            )
+        if self.outcome == "worse":
+            by = f" by more than {self.allowed}" if self.allowed.size else ""
+            return f"{opening} worse than {self.baseline}{by} (p {p_equals(self.p_worse)})."
+        claim = self.allowed.claim(self.baseline)
+        side = "least" if self.limit > 0 else "worst"
+        limit = "" if np.isnan(self.limit) else f"; at {side} {self._amount(self.limit)}"
+        shown = "" if self.outcome == "shown" else "not shown to be "
+        return f"{opening} {shown}{claim}{limit} (p {p_equals(self.p_corrected)})."
+
+    @property
     def _evidence(self) -> str:
         correction = f", Holm over {self.systems} systems" * (self.systems > 1)
         limit = f"one-sided {100 * (1 - self.alpha):g} % limit{correction}"
@@ -123,8 +144,10 @@ class Claim(Fact):
             return f"If the difference stays as it is, no number of users would show it{otherwise}."
         if np.isnan(self.users_needed):
             return "There are too few users to say how many it would take."
+        most = "or more" if self.users_needed_upper == float("inf") else f"to {self.users_needed_upper:,.0f}"
         return (
-            f"If the difference stays as it is, it takes about {self.users_needed:,.0f} users to show it (power 0.8)."
+            f"If the difference stays as it is, it takes about {self.users_needed:,.0f} users to show it (power 0.8); "
+            f"these users leave a range of {self.users_needed_lower:,.0f} {most} (80 % interval)."
         )
 
 
@@ -138,3 +161,8 @@ class Claims(Fact):
 
     def _said(self) -> str:
         return f"{self.outcome}: “{self.claim}” is shown for {self.shown} of {self.of} systems and metrics."
+
+    @property
+    def brief(self) -> str:
+        """The same, as the first sentence of a page."""
+        return self.sentence[0].upper() + self.sentence[1:]

@@ -101,6 +101,10 @@ def packed(values: ArrayLike, kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode()
 
 
+_LONG_NAME = 18
+"""A longer name at the start of a row takes several lines, so that it leaves room for numbers and is not cut."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its heading, whether it holds numbers, and the group with which the reader can hide it."""
@@ -166,7 +170,8 @@ def _heading(column: Column, hidden: bool) -> str:
 
 def _cell(place: int, value: Value, column: Column, hidden: Sequence[str]) -> str:
     key = "" if value.key is None or value.key != value.key else f' data-key="{text(value.key)}"'
-    marks = _marks(column, column.group in hidden, value.kind)
+    long = "long" if place == 0 and len(str(value.key)) > _LONG_NAME else ""
+    marks = _marks(column, column.group in hidden, value.kind or long)
     if place == 0:
         return f'<th scope="row"{marks}{key}>{value.html}</th>'
     return f"<td{marks}{key}>{value.html}</td>"

@@ -11,11 +11,12 @@ import polars as pl
 
 from cranfield._figures import ACCENT, altair, data_of, drawn_beside, look, series, themed, tips
 from cranfield._files import write_text
+from cranfield._numbers import listed
 from cranfield.facts import experiment as experiment_facts
 from cranfield.facts import sentences
 from cranfield.reports.figures import QUANTILES, quantile_bars
 from cranfield.reports.html_page import Section, page
-from cranfield.reports.markup import downloads, figure, notes, text
+from cranfield.reports.markup import downloads, figure, notes, paragraphs, text
 from cranfield.splits import SplitCheck, gap_days, side_by_side
 from cranfield.tables import day
 
@@ -35,14 +36,20 @@ def split_page(checks: Sequence[SplitCheck]) -> str:
     findings = pl.concat([check.frame() for check in checks])
     wrong = experiment_facts.WrongSplits(tuple(check.name for check in checks if check.wrong))
     opening = Section("answer", "The answer", f'<p class="answer">{text(wrong)}</p>')
+    sizes = [f"{check.name}: {_counted(check)}." for check in checks]
     sections = [
         *([opening] if several else []),
         *(_section(number, check, opening=not several) for number, check in enumerate(checks, start=1)),
-        Section("counts", "How do the splits differ?" if several else "How large are the parts?", "",
-                counts + downloads("findings"), {"findings": findings}),
+        Section("counts", "How do the splits differ?" if several else "How large are the parts?",
+                paragraphs(sizes), counts + downloads("findings"), {"findings": findings}),
     ]  # fmt: skip
     names = " · ".join(check.name for check in checks)
     return page(f"Check of {len(checks)} splits" if several else "Check of a split", sections, lead=names)
+
+
+def _counted(check: SplitCheck) -> str:
+    """Return the number of ratings of each part."""
+    return listed([f"{len(ratings):,} ratings in {part}" for part, ratings in check.parts.items() if len(ratings)])
 
 
 def _section(number: int, check: SplitCheck, *, opening: bool) -> Section:

@@ -113,5 +113,5 @@ def orders_figure(answer: Bias) -> Any:
         line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
         point = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1)
         point = point.encode(x=alt.X("mean:Q", title=title), tooltip=tooltip)
-        charts.append((line + point).properties(width=150, height=24 * len(systems)))
+        charts.append((line + point).properties(width=125, height=24 * len(systems)))
     return themed(alt.concat(*charts, columns=2))

@@ -32,7 +32,7 @@ def answer(scores: Scores, comparison: Comparison | None, averaging: Averaging) 
     if comparison is None or comparison.main is None:
         facts = untested(scores, scores.average(averaging)) if comparison is None else comparison.facts()
         return Section("answer", title, _answered(str(facts[0])) + folded("By the other metrics", notes(facts[1:])))
-    said = comparison.gate.facts[0].sentence if comparison.gate is not None else comparison.main.answer
+    said = comparison.gate.facts[0].brief if comparison.gate is not None else comparison.main.answer
     doubts = comparison.doubts
     folds = {
         "By the other metrics": _other_metrics(comparison),

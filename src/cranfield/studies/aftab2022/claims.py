@@ -10,12 +10,11 @@ import numpy as np
 from cranfield.metrics import kendall_tau_b
 from cranfield.studies.aftab2022 import work
 from cranfield.studies.aftab2022.work import ErrorNumbers
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, counted, each, findings
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Parts, Saying, counted, each, findings
 
 KEPT = 0.75  # the tau that all metrics keep with half of the test ratings, according to the paper
 _US_DS = "us-ds, half a step"
 _LOW, _MEDIUM, _HIGH = "Low-High", "Medium-High", "High"
-Parts = dict[str, Part]
 
 
 def claims_of(panels: Sequence[ErrorNumbers]) -> ClaimFindings:
@@ -61,8 +60,8 @@ def _of_migration(panel: ErrorNumbers) -> list[Saying]:
     more = {f"than {name}": Part(orders[work.SDCSE] - orders[name]) for name in (work.NDCG, work.MAP)}
     tau = "tau between the order of the models by us-ds and by: " + each(orders)
     return [
-        Saying("migrate MF", panel.lead(_US_DS, _bpr(panel), work.MF), evidence),
-        Saying("migrate LC-NN", panel.lead(_US_DS, work.NCF, work.LCNN), evidence),
+        Saying("migrate MF", panel.above(_US_DS, _bpr(panel), work.MF), evidence),
+        Saying("migrate LC-NN", panel.above(_US_DS, work.NCF, work.LCNN), evidence),
         Saying("migrate order", more, tau),
     ]
 
@@ -70,32 +69,28 @@ def _of_migration(panel: ErrorNumbers) -> list[Saying]:
 def _of_levels(panel: ErrorNumbers) -> list[Saying]:
     sayings = []
     for level, model in ((_LOW, work.MF), (_MEDIUM, work.MF), (_HIGH, work.LCNN)):
-        values = {name: panel.level(level, work.SDCSE, name) for name in panel.models}
         parts = _above(panel, work.SDCSE, model, level)
-        named = {"model": model, "level": level}
-        sayings.append(Saying("first", parts, "1 − SDCSE: " + each(values), named))
+        sayings.append(Saying("first", parts, named={"model": model, "level": level}))
     for level in (_LOW, _MEDIUM):
-        gains = {model: panel.level(level, work.NDCG, model) for model in panel.models}
-        lead = panel.lead(work.NDCG, _bpr(panel), work.MF, level)
-        sayings.append(Saying("NDCG BPR", lead, "NDCG: " + each(gains), {"level": level}))
+        sayings.append(Saying("NDCG BPR", panel.above(work.NDCG, _bpr(panel), work.MF, level), named={"level": level}))
     if panel.known == "RR":
-        gains = {model: panel.of(work.NDCG, model) for model in panel.models}
-        sayings.append(Saying("NCF", _above(panel, work.NDCG, work.NCF, work.EXPLICIT), "NDCG: " + each(gains)))
+        sayings.append(Saying("NCF", _above(panel, work.NDCG, work.NCF, work.EXPLICIT)))
     for metric in (work.NDCG, work.SDCSE):
-        by_level = {(model, level): panel.level(level, metric, model)
-                    for model in panel.models for level in (_LOW, _MEDIUM, _HIGH)}  # fmt: skip
-        falls = {f"{model}, {before} to {after}": by_level[model, before] - by_level[model, after]
-                 for model in panel.models for before, after in ((_LOW, _MEDIUM), (_MEDIUM, _HIGH))}  # fmt: skip
+        falls = {
+            f"{model}, {before} to {after}": Part(
+                panel.level(before, metric, model) - panel.level(after, metric, model)
+            )
+            for model in panel.models
+            for before, after in ((_LOW, _MEDIUM), (_MEDIUM, _HIGH))
+        }
         named = {"metric": "1 − SDCSE" if metric == work.SDCSE else metric}
-        parts = {name: Part(values) for name, values in falls.items()}
-        sayings.append(Saying("falls", parts, "by how much: " + each(falls), named))
+        sayings.append(Saying("falls", falls, named=named))
     gaps = {
-        f"{model}, {metric}": panel.of(metric, model) - panel.of("SDCSEacc", model)
+        f"{model}, {metric}": Part(panel.of(metric, model) - panel.of("SDCSEacc", model))
         for model in panel.models
         for metric in (work.MAP, work.NDCG)
     }
-    parts = {name: Part(values) for name, values in gaps.items()}
-    return [*sayings, Saying("below", parts, "by how much: " + each(gaps))]
+    return [*sayings, Saying("below", gaps)]
 
 
 def _of_errors(panel: ErrorNumbers) -> list[Saying]:
@@ -103,7 +98,7 @@ def _of_errors(panel: ErrorNumbers) -> list[Saying]:
     parts = {}
     for pair in combinations(panel.models, 2):
         low, high = sorted(pair, key=lambda model: panel.mean(work.SDCSE, model))
-        parts[f"{low} against {high}"] = panel.lead("DCSE", high, low)
+        parts[f"{low} against {high}"] = panel.above("DCSE", high, low)
     taus = {name: _agreement(panel, work.SDCSE, name) for name in ("DCSE", "RMSE", "RMSE, all items")}
     agree = sum(float(part.margins.mean()) > 0 for part in parts.values())
     return [
@@ -125,7 +120,7 @@ def _bpr(panel: ErrorNumbers) -> str:
 
 def _above(panel: ErrorNumbers, metric: str, model: str, where: str) -> Parts:
     """Return by how much a model is above each of the others, at a level or in a version."""
-    return {f"above {rival}": panel.lead(metric, model, rival, where) for rival in panel.models if rival != model}
+    return {f"above {rival}": panel.above(metric, model, rival, where) for rival in panel.models if rival != model}
 
 
 def _agreement(panel: ErrorNumbers, first: str, second: str) -> Floats:

@@ -28,8 +28,8 @@ from cranfield.rankings import Ranking, Run, Serving, measured_ratings, timed_ea
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Split, random
 from cranfield.store import Made, encoding
-from cranfield.studies.frame.claims import Floats, Part, users_error
-from cranfield.studies.frame.study import PanelNumbers, StudyFiles, StudyUnit, ValueRows
+from cranfield.studies.frame.claims import Floats, Part
+from cranfield.studies.frame.study import PanelNumbers, StudyFiles, StudyUnit, ValueRows, pair_errors
 
 EXPLICIT, IMPLICIT = "explicit", "implicit"
 VERSIONS = (EXPLICIT, IMPLICIT)
@@ -277,15 +277,13 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
 
 
 def _leads(where: str, names: Mapping[str, str], scores: Scores) -> ValueRows:
-    """Return the standard error over users of the difference of each pair of models, in a version or at a level."""
-    covered = scores.covered.all(axis=0)
+    """Return the errors of differences over the users whom every model serves, in a version or at a level."""
+    served = scores.of_lists(np.asarray(scores.covered.all(axis=0)))
     rows: ValueRows = []
     for name, spelling in names.items():
-        values = np.nan_to_num(scores.values[:, scores.metric(spelling)][:, covered])
-        for a, b in combinations(range(len(values)), 2):
-            error = users_error(values[a] - values[b], scores.users[covered]) if covered.any() else float("nan")
-            pair = " | ".join(sorted((scores.systems[a], scores.systems[b])))
-            rows.append(("lead", where, 0.0, name, pair, float("nan"), None, error))
+        rows += pair_errors(
+            ("lead", where, 0.0), name, np.nan_to_num(served.values[:, served.metric(spelling)]), served
+        )
     return rows
 
 
@@ -351,14 +349,11 @@ class ErrorNumbers(PanelNumbers[ErrorWork]):
         values = self.of(metric, system, version)
         return float(values.mean()) if len(values) else float("nan")
 
-    def lead(self, metric: str, first: str, second: str, where: str = EXPLICIT) -> Part:
+    def above(self, metric: str, first: str, second: str, where: str = EXPLICIT) -> Part:
         """Return by how much the first of two models is above the second, at a level or in a version of the ratings."""
         version = where in VERSIONS
-        series = [self.of(metric, m, where) if version else self.level(where, metric, m) for m in (first, second)]
-        if not all(map(len, series)):
-            return Part(np.full(1, np.nan))
-        pair = " | ".join(sorted((first, second)))
-        return Part(series[0] - series[1], self.error("lead", setting=where, metric=metric, system=pair))
+        both = [self.of(metric, m, where) if version else self.level(where, metric, m) for m in (first, second)]
+        return self.margin(both, (first, second), "lead", setting=where, metric=metric)
 
     def level(self, level: str, metric: str, system: str) -> Floats:
         """Return the average of a model by a metric at a level of relevance, one value per split."""

@@ -131,8 +131,13 @@ def _plan(
     systems: Sequence[str] | None,
 ) -> Callable[[StudyFiles], StudyResults]:
     count, names = _checks.whole("folds", FOLDS if folds is None else folds, at_least=2), data_names(data)
-    asked: dict[str, Any] = {"threshold": threshold, "play_counts": play_counts, "targets": targets, "systems": systems}
-    works = {name: prepared(ratings, **asked, folds=count, seed=seed) for name, ratings in names.items()}
+    options: dict[str, Any] = {
+        "threshold": threshold,
+        "play_counts": play_counts,
+        "targets": targets,
+        "systems": systems,
+    }
+    works = {name: prepared(ratings, **options, folds=count, seed=seed) for name, ratings in names.items()}
 
     def results(files: StudyFiles) -> StudyResults:
         """Train, rank and measure everything that the study needs, with one panel per set of ratings."""

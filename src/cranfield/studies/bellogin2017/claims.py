@@ -11,12 +11,11 @@ import numpy as np
 
 from cranfield.studies.bellogin2017 import work
 from cranfield.studies.bellogin2017.work import BiasNumbers
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, counted, each, findings, points
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Parts, Saying, counted, each, findings, points
 
 _each, _points = partial(each, digits=4), partial(points, form=".4f")
 _LEARNING = tuple(name for name in work.PAPER if name != work.RANDOM)
 _MF = (work.SVD, work.WRMF)
-Parts = dict[str, Part]
 
 
 def claims_of(panels: Sequence[BiasNumbers]) -> ClaimFindings:
@@ -37,7 +36,7 @@ def claims_of(panels: Sequence[BiasNumbers]) -> ClaimFindings:
 def _above(panel: BiasNumbers, designs: Sequence[str], high: str, rivals: Sequence[str]) -> Parts:
     """Return by how much a system is above each of its rivals, in each design."""
     return {
-        f"{design}: {high} above {rival}": panel.lead(design, high, rival)
+        f"{design}: {high} above {rival}": panel.above(design, high, rival)
         for design in designs
         for rival in rivals
         if rival != high
@@ -57,7 +56,9 @@ def _of_systems(panel: BiasNumbers) -> list[Saying]:
         Saying("second", above(work.POPULARITY, (work.KNN, *_MF)), evidence),
         Saying("MF svd", above(work.SVD, [work.KNN]), evidence),
         Saying("MF wrmf", above(work.WRMF, [work.KNN]), evidence),
-        Saying("MF normalised", above(work.SVD, [work.NORMALISED]) | above(work.WRMF, [work.NORMALISED]), evidence),
+        Saying(
+            "MF normalised", {**above(work.SVD, [work.NORMALISED]), **above(work.WRMF, [work.NORMALISED])}, evidence
+        ),
         Saying("second normalised", above(work.POPULARITY, [work.NORMALISED]), evidence),
         Saying("expected", equation, f"random {random.mean():.5f}, σδ {expected.mean():.5f}"),
     ]
@@ -122,7 +123,7 @@ def _relative_error(panel: BiasNumbers, system: str) -> float:
 
 
 def _of_order(panel: BiasNumbers) -> list[Saying]:
-    parts: Parts = {}
+    parts: dict[str, Part] = {}
     for way in ("AR", "1R"):
         curves = {system: panel.line("density", way, system) for system in work.PAPER}
         errors = {system: panel.errors("density", way, system)[0] for system in work.PAPER}
@@ -158,10 +159,9 @@ def _of_size(panel: BiasNumbers) -> list[Saying]:
 
 def _of_neutral_designs(panel: BiasNumbers) -> list[Saying]:
     names = (work.ONE, work.PERCENTILE, work.U1R, work.HEAD, work.AR, work.UAR)
-    leads = {design: panel.lead(design, work.POPULARITY, work.RANDOM) for design in names}
-    one = leads[work.ONE]
-    scale = float(one.margins.mean())
-    kept = {design: own.margins / one.margins for design, own in leads.items() if design in names[1:4]}
+    leads = {design: panel.above(design, work.POPULARITY, work.RANDOM) for design in names}
+    scale = float(leads[work.ONE].margins.mean())
+    kept = {design: own.margins / leads[work.ONE].margins for design, own in leads.items() if design in names[1:4]}
     evidence = "share of its lead over random in 1R that popularity keeps: " + _each(kept)
 
     def less(more: str, fewer: str) -> Part:
@@ -195,8 +195,8 @@ def _of_uniform_test(panel: BiasNumbers) -> list[Saying]:
     evidence = _scores(panel, work.UAR)
     more = Part(times[work.AI_UAR] - times[work.UAR], float(np.sqrt(squares)))
     return [
-        Saying("UAR kNN", panel.lead(work.UAR, work.POPULARITY, work.KNN), evidence),
-        Saying("UAR normalised", panel.lead(work.UAR, work.POPULARITY, work.NORMALISED), evidence),
+        Saying("UAR kNN", panel.above(work.UAR, work.POPULARITY, work.KNN), evidence),
+        Saying("UAR normalised", panel.above(work.UAR, work.POPULARITY, work.NORMALISED), evidence),
         Saying("AI-UAR", more, "popularity over random: " + _each(times)),
     ]
 
@@ -205,13 +205,13 @@ def _of_positive_ratings(panel: BiasNumbers) -> list[Saying]:
     """Return the paper's claims about data in which every rating is positive."""
     if not panel.work.positive:
         return []
-    lead, one = (panel.lead(design, work.POPULARITY, work.RANDOM) for design in (work.U1R, work.ONE))
+    lead, plain_lead = (panel.above(design, work.POPULARITY, work.RANDOM) for design in (work.U1R, work.ONE))
     plain = panel.work.plain
     others = {
-        rival: panel.lead(plain, work.RANDOM, rival, work.BPREF) for rival in (work.KNN, *_MF)
+        rival: panel.above(plain, work.RANDOM, rival, work.BPREF) for rival in (work.KNN, *_MF)
     }  # fmt: skip
     return [
-        Saying("positive level", Part(lead.margins, lead.error, denied=float(one.margins.mean())),
+        Saying("positive level", Part(lead.margins, lead.error, denied=float(plain_lead.margins.mean())),
                f"popularity less random {lead.margins.mean():+.5f}; {_scores(panel, work.U1R)}"),
         Saying("positive bpref", others, _scores(panel, plain, work.BPREF)),
     ]  # fmt: skip
@@ -247,7 +247,7 @@ def _of_incomplete_judgments(panel: BiasNumbers) -> list[Saying]:
     for metric in (work.BPREF, work.INFAP):
         others = [name for name in work.PAPER if name not in (work.PLSA, work.POPULARITY)]
         best = max(others, key=lambda name: float(panel.of(plain, name, metric).mean()))
-        parts = {low: panel.lead(plain, best, low, metric) for low in (work.PLSA, work.POPULARITY)}
+        parts = {low: panel.above(plain, best, low, metric) for low in (work.PLSA, work.POPULARITY)}
         evidence = f"{_scores(panel, plain, metric)}; {_scores(panel, plain)}"
         sayings.append(Saying("drag", parts, evidence, {"metric": metric}))
     return sayings
@@ -272,11 +272,11 @@ def _of_thresholds(panel: BiasNumbers) -> list[Saying]:
     own = panel.work
     if own.other is None:
         return []
-    parts: Parts = {}
+    parts: dict[str, Part] = {}
     for design in own.designs:
         order = sorted(work.PAPER, key=lambda system: -float(panel.of(design, system).mean()))
         for high, low in pairwise(order):
-            parts[f"{design}: {high} above {low}"] = panel.lead(design, high, low, threshold=own.other)
+            parts[f"{design}: {high} above {low}"] = panel.above(design, high, low, threshold=own.other)
     evidence = f"neighbours in the order by the threshold {own.threshold:g}, in {len(own.designs)} designs"
     return [Saying("threshold", parts, evidence, {"other": f"{own.other:g}"})]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from cranfield.rankings import Ranker, Ranking, RatedRanker, Run, Serving, fit_e
 from cranfield.recommenders import displayed_name, recommender
 from cranfield.splits import Folds, Split, popularity_groups, random, uniform_test
 from cranfield.studies.frame.claims import Floats, Part, users_error
-from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows
+from cranfield.studies.frame.study import PanelNumbers, StudyUnit, ValueRows, pair_errors
 
 PLSA, SVD, WRMF, KNN, POPULARITY, RANDOM = "pLSA", "MF (svd)", "MF (wrmf)", "kNN", "Popularity", "Random"
 NORMALISED = "kNN, normalised"  # beside the paper's systems, because its kNN does worse than ours
@@ -299,30 +299,19 @@ def _averages(design: str, threshold: float, scores: Scores) -> ValueRows:
         for spelling in METRICS:
             if str(Metric.of(spelling)) in scores.metrics:
                 m = scores.metric(str(Metric.of(spelling)))
-                error = _error(design, np.nan_to_num(scores.values[s, m]), scores)
+                of_lists = scores.groups if design == PERCENTILE else None
+                error = users_error(np.nan_to_num(scores.values[s, m]), scores.users, of_lists)
                 rows.append(("design", design, threshold, spelling, system, float(values[s, m]), None, error))
     return rows
 
 
-def _error(design: str, values: Floats, scores: Scores) -> float:
-    """Return the standard error over users of an average of `_averages`."""
-    if design != PERCENTILE or scores.groups is None:
-        return users_error(values, scores.users)
-    inside = scores.groups >= 0
-    return users_error(values[inside], scores.users[inside], scores.groups[inside])
-
-
 def _pairs(design: str, threshold: float, scores: Scores) -> ValueRows:
-    """Return the standard error over users of the difference of each pair of systems."""
     rows: ValueRows = []
+    groups = scores.groups if design == PERCENTILE else None
     for metric in (PRECISION, BPREF, INFAP):
-        if str(Metric.of(metric)) not in scores.metrics:
-            continue
-        values = np.nan_to_num(scores.values[:, scores.metric(str(Metric.of(metric)))])
-        for a, b in combinations(range(len(values)), 2):
-            error = _error(design, values[a] - values[b], scores)
-            name = " | ".join(sorted((scores.systems[a], scores.systems[b])))
-            rows.append(("pair", design, threshold, metric, name, float("nan"), None, error))
+        if str(Metric.of(metric)) in scores.metrics:
+            values = np.nan_to_num(scores.values[:, scores.metric(str(Metric.of(metric)))])
+            rows += pair_errors(("pair", design, threshold), metric, values, scores, groups)
     return rows
 
 
@@ -408,14 +397,13 @@ class BiasNumbers(PanelNumbers[BiasWork]):
         at = self.work.threshold if threshold is None else threshold
         return self.series("design", setting=design, metric=metric, system=system, x=at)
 
-    def lead(
+    def above(
         self, design: str, first: str, second: str, metric: str = PRECISION, threshold: float | None = None
     ) -> Part:
         """Return by how much one system is above another, with the error over users."""
         at = self.work.threshold if threshold is None else threshold
-        margins = self.of(design, first, metric, at) - self.of(design, second, metric, at)
-        pair = " | ".join(sorted((first, second)))
-        return Part(margins, self.error("pair", setting=design, metric=metric, system=pair, x=at))
+        both = [self.of(design, system, metric, at) for system in (first, second)]
+        return self.margin(both, (first, second), "pair", setting=design, metric=metric, x=at)
 
     def errors(self, part: str, setting: str, system: str, metric: str = PRECISION) -> Floats:
         """Return the error over users at each place of a curve."""

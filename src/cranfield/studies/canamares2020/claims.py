@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import hypot
 
@@ -10,14 +10,13 @@ import numpy as np
 
 from cranfield.studies.canamares2020 import work
 from cranfield.studies.canamares2020.work import SplitNumbers
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, counted, error_of_p, findings, points
+from cranfield.studies.frame.claims import ClaimFindings, Part, Saying, counted, error_of_p, findings, points
 
 _ALPHA = 0.05
 _CORRELATION = 0.962
 _NAMES = {work.PRECISION: "Prec@10", work.NDCG: "NDCG@10"}
 _BELOW = [place for place, ratio in enumerate(work.RATIOS) if ratio < work.START]
 _ABOVE = [place for place, ratio in enumerate(work.RATIOS) if ratio > work.START]
-Parts = Mapping[str, Part]
 
 
 def claims_of(panels: Sequence[SplitNumbers]) -> ClaimFindings:
@@ -58,52 +57,46 @@ def _by_both(panel: SplitNumbers, key: str, average: str, sign: float) -> Saying
 
 def _of_ratios(panel: SplitNumbers) -> list[Saying]:
     knn, mf = (_leads(panel, "ratio", "full", work.NDCG, sign) for sign in (1.0, -1.0))
-    evidence = _all_leads("NDCG@10", work.RATIOS, panel.lead("ratio", "full", work.NDCG))
     curves = dict(zip((work.KNN, work.MF), panel.both("ratio", "full", work.NDCG)))
     middle = [place for place, ratio in enumerate(work.RATIOS) if abs(ratio - work.START) < 0.15]
     others = [place for place in range(len(work.RATIOS)) if place not in middle]
     peaks = {name: Part(own[:, middle].max(axis=1) - own[:, others].max(axis=1)) for name, own in curves.items()}
     best = ", ".join(f"{name} at {work.RATIOS[own.mean(axis=0).argmax()]}" for name, own in curves.items())
-    ends = {"kNN at 0.1": knn[0], "MF at 0.9": mf[-1]}
     return [
-        Saying("ratios below", _at(knn, work.RATIOS, _BELOW), evidence),
-        Saying("ratios smallest", _at(knn, work.RATIOS, _BELOW[:2]), evidence),
-        Saying("ratios above", _at(mf, work.RATIOS, _ABOVE), evidence),
+        Saying("ratios below", _at(knn, work.RATIOS, _BELOW)),
+        Saying("ratios smallest", _at(knn, work.RATIOS, _BELOW[:2])),
+        Saying("ratios above", _at(mf, work.RATIOS, _ABOVE)),
         Saying("ratios peak", peaks, f"highest: {best}"),
-        Saying("opposite", ends, evidence),
+        Saying("opposite", {"kNN at 0.1": knn[0], "MF at 0.9": mf[-1]}),
     ]
 
 
 def _of_unrated_items(panel: SplitNumbers) -> list[Saying]:
-    parts, both = {}, panel.both("ratio", "full", work.UNRATED)
-    for name, shares in zip((work.KNN, work.MF), both):
+    parts = {}
+    for name, shares in zip((work.KNN, work.MF), panel.both("ratio", "full", work.UNRATED)):
         for place, ratio in enumerate(work.RATIOS):
             error = panel.error("ratio", setting="full", metric=work.UNRATED, system=name, x=ratio)
             parts[f"{name} at {ratio:g}"] = Part(shares[:, place] - 0.5, error)
-    return [Saying("unrated", parts, "lower share of the two systems: " + points(work.RATIOS, np.minimum(*both)))]
+    return [Saying("unrated", parts)]
 
 
 def _of_condensed_lists(panel: SplitNumbers) -> list[Saying]:
     knn, mf = (_leads(panel, "ratio", "condensed", work.NDCG, sign) for sign in (1.0, -1.0))
-    curves = dict(zip((work.KNN, work.MF), panel.both("ratio", "condensed", work.NDCG)))
     steps: dict[str, Part] = {}
-    for name, own in curves.items():
+    for name in (work.KNN, work.MF):
         wanted = {"setting": "condensed", "metric": work.NDCG, "system": name}
-        steps |= _steps(panel, "ratio", work.RATIOS, own, name, **wanted)
-    values = "; ".join(f"{name} {points(work.RATIOS, own)}" for name, own in curves.items())
-    evidence = _all_leads("NDCG@10", work.RATIOS, panel.lead("ratio", "condensed", work.NDCG))
+        steps |= _steps(panel, "ratio", work.RATIOS, name, **wanted)
     below = _at(knn, work.RATIOS, _BELOW)
     return [
-        Saying("condensed steady", steps, values),
-        Saying("condensed below", below, evidence),
-        Saying("condensed crossing", {**below, **_at(mf, work.RATIOS, _ABOVE)}, evidence),
+        Saying("condensed steady", steps),
+        Saying("condensed below", below),
+        Saying("condensed crossing", {**below, **_at(mf, work.RATIOS, _ABOVE)}),
     ]
 
 
-def _steps(
-    panel: SplitNumbers, part: str, places: Sequence[float], curve: Floats, name: str, **wanted: str
-) -> dict[str, Part]:
+def _steps(panel: SplitNumbers, part: str, places: Sequence[float], name: str, **wanted: str) -> dict[str, Part]:
     """Return by how much a curve rises from each place to the next."""
+    curve = panel.curve(part, **wanted)[1]
     errors = [panel.error(part, x=place, **wanted) for place in places]
     return {
         f"{name} {before:g} to {after:g}": Part(curve[:, k + 1] - curve[:, k], hypot(*errors[k : k + 2]))
@@ -112,30 +105,25 @@ def _steps(
 
 
 def _of_depth(panel: SplitNumbers) -> list[Saying]:
-    knn, mf = panel.both("depth", "full", "position")
-    positions = {work.KNN: knn, work.MF: mf}
-    evidence = "positions of the first ten: " + "; ".join(f"{name} {_row(own)}" for name, own in positions.items())
+    positions = dict(zip((work.KNN, work.MF), panel.both("depth", "full", "position")))
 
     def at(name: str, place: int, sign: float, than: float) -> Part:
         error = panel.error("depth", setting="full", metric="position", system=name, x=place)
         return Part(sign * (positions[name][:, place - 1] - than), error)
 
-    third = {f"{name}, item {place}": at(name, place, sign, 10.0) for name in positions
-             for place, sign in ((3, -1.0), (4, 1.0))}  # fmt: skip
+    third = {f"{name}, {item}": at(name, place, sign, 10.0) for name in positions
+             for item, place, sign in (("third", 3, -1.0), ("fourth", 4, 1.0))}  # fmt: skip
     tenth = {name: at(name, 10, 1.0, 50.0) for name in positions}
-    deeper = Part(mf[:, 9] - knn[:, 9], hypot(*(part.error for part in tenth.values())))
-    return [Saying("depth third", third, evidence), Saying("depth tenth", tenth, evidence),
-            Saying("depth MF", deeper, evidence)]  # fmt: skip
+    deeper = tenth[work.MF].margins - tenth[work.KNN].margins
+    error = hypot(*(part.error for part in tenth.values()))
+    return [Saying("depth third", third), Saying("depth tenth", tenth), Saying("depth MF", Part(deeper, error))]
 
 
 def _of_cutoffs(panel: SplitNumbers) -> list[Saying]:
     first, last = work.CUTOFFS[0], work.CUTOFFS[-1]
-    parts = {
-        f"kNN at {first}": _leads(panel, "cutoff", "full", "NDCG@d")[0],
-        f"MF at {last}": _leads(panel, "cutoff", "full", "NDCG@d", -1.0)[-1],
-    }
-    evidence = _all_leads("NDCG@d", work.CUTOFFS, panel.lead("cutoff", "full", "NDCG@d"))
-    return [Saying("cutoffs", parts, evidence, {"first": str(first), "last": str(last)})]
+    knn, mf = (_leads(panel, "cutoff", "full", "NDCG@d", sign) for sign in (1.0, -1.0))
+    parts = {f"kNN at {first}": knn[0], f"MF at {last}": mf[-1]}
+    return [Saying("cutoffs", parts, named={"first": str(first), "last": str(last)})]
 
 
 def _of_gains(panel: SplitNumbers) -> list[Saying]:
@@ -162,68 +150,56 @@ def _of_averages(panel: SplitNumbers) -> list[Saying]:
     positive = np.bincount(panel.work.data.users[liked], minlength=len(counts)).astype(np.float64)
     r = float(np.corrcoef(counts, positive)[0, 1]) if counts.std() > 0 and positive.std() > 0 else np.nan
     error = (1.0 - r**2) / np.sqrt(np.count_nonzero(counts))
-    found = Part(np.array([r - _CORRELATION]), float(error), denied=_CORRELATION)
+    away = Part(np.array([r - _CORRELATION]), float(error), denied=_CORRELATION)
     return [
         _by_both(panel, "average judged", judged, 1.0),
         _by_both(panel, "average relevant", relevant, 1.0),
         _by_both(panel, "average geometric", geometric, -1.0),
-        Saying("correlation", found, f"Pearson's correlation {r:.4f}"),
+        Saying("correlation", away, f"Pearson's correlation {r:.4f}"),
     ]
 
 
 def _of_gaps(panel: SplitNumbers) -> list[Saying]:
+    of_knn = {"metric": work.NDCG, "system": work.KNN}
     curves = {fill: panel.of("gaps", fill, work.NDCG, work.KNN) for fill in work.FILLS}
-    evidence = "; ".join(f"{fill}: {points(work.NEIGHBOURS, curve)}" for fill, curve in curves.items())
-    steps = {
-        fill: _steps(panel, "gaps", work.NEIGHBOURS, own, "k =", setting=fill, metric=work.NDCG, system=work.KNN)
-        for fill, own in curves.items()
-    }
+    steps = {fill: _steps(panel, "gaps", work.NEIGHBOURS, "k =", setting=fill, **of_knn) for fill in work.FILLS}
     reach = {fill: np.ptp(curve, axis=1) for fill, curve in curves.items()}
-    filled = ("Popularity", "Average rating")
-    falls = {fill: min(steps[fill].values(), key=lambda part: float(part.margins.mean())) for fill in filled}
+    falls = {}
+    for fill in ("Popularity", "Average rating"):
+        steepest = min(steps[fill].values(), key=lambda part: float(part.margins.mean()))
+        falls[fill] = Part(-steepest.margins, steepest.error)
     average = curves["Average rating"]
-    wanted = {"setting": "Average rating", "metric": work.NDCG, "system": work.KNN}
-    errors = [panel.error("gaps", x=k, **wanted) for k in work.NEIGHBOURS]
-    one = {f"than {k}": Part(average[:, 0] - average[:, place], hypot(errors[0], errors[place]))
+    errors = [panel.error("gaps", x=k, setting="Average rating", **of_knn) for k in work.NEIGHBOURS]
+    first = {f"than {k}": Part(average[:, 0] - average[:, place], hypot(errors[0], errors[place]))
            for place, k in enumerate(work.NEIGHBOURS) if place}  # fmt: skip
     return [
-        Saying("gaps none", steps["None"], evidence),
-        Saying("gaps random", steps["Random"], evidence),
-        Saying("gaps reach", Part(reach["None"] - reach["Random"]), evidence),
-        Saying("gaps monotonic", {fill: Part(-part.margins, part.error) for fill, part in falls.items()}, evidence),
-        Saying("gaps one", one, evidence),
+        Saying("gaps none", steps["None"]),
+        Saying("gaps random", steps["Random"]),
+        Saying("gaps reach", Part(reach["None"] - reach["Random"])),
+        Saying("gaps monotonic", falls),
+        Saying("gaps one", first, f"NDCG@10: {points(work.NEIGHBOURS, average)}"),
     ]
 
 
 def _of_overlap(panel: SplitNumbers) -> list[Saying]:
-    said = []
-    beyond = [place for place, overlap in enumerate(work.OVERLAPS) if overlap > 10]
+    said, words = [], {"k": str(panel.work.k)}
     start = {"setting": "full", "metric": work.PRECISION, "system": work.MF, "x": work.START}
+    of_mf = panel.error("ratio", **start)  # type: ignore[arg-type]
     for setting, way in (("as printed", "printed"), ("liked items", "liked")):
-        full, reduced, covered = (
-            panel.of("overlap", setting, what, work.KNN) for what in ("full", "reduced", "User-coverage")
-        )
-        mf, of_mf = panel.series("ratio", **start)[: len(full)], panel.error("ratio", **start)  # type: ignore[arg-type]
-        evidence = (
-            f"reduced {points(work.OVERLAPS, reduced)}; full {points(work.OVERLAPS, full)}; "
-            f"coverage {points(work.OVERLAPS, covered)}; {work.MF} {mf.mean():.3f}"
-        )
-        above = {}
-        for place in beyond:
-            overlap = work.OVERLAPS[place]
-            error = panel.error("overlap", setting=setting, metric="reduced", system=work.KNN, x=overlap)
-            above[f"at {overlap}"] = Part(reduced[:, place] - mf, hypot(error, of_mf))
-        falls = {}
-        for what, values in (("full", full), ("User-coverage", covered)):
-            ends = (work.OVERLAPS[0], work.OVERLAPS[-1])
-            errors = [panel.error("overlap", setting=setting, metric=what, system=work.KNN, x=end) for end in ends]
-            falls[what] = Part(values[:, 0] - values[:, -1], hypot(*errors))
-        words = {"k": str(panel.work.k)}
-        said += [
-            Saying(f"overlap reduced {way}", above, evidence, words),
-            Saying(f"overlap full {way}", falls["full"], evidence, words),
-            Saying(f"overlap covered {way}", falls["User-coverage"], evidence, words),
-        ]
+        reduced = panel.of("overlap", setting, "reduced", work.KNN)
+        mf = panel.series("ratio", **start)[: len(reduced)]  # type: ignore[arg-type]
+
+        def error(what: str, overlap: float, of: str = setting) -> float:
+            return panel.error("overlap", setting=of, metric=what, system=work.KNN, x=overlap)
+
+        above = {f"at {overlap}": Part(reduced[:, place] - mf, hypot(error("reduced", overlap), of_mf))
+                 for place, overlap in enumerate(work.OVERLAPS) if overlap > 10}  # fmt: skip
+        evidence = f"P@10 of kNN {points(work.OVERLAPS, reduced)}; of MF {mf.mean():.3f}"
+        said.append(Saying(f"overlap reduced {way}", above, evidence, words))
+        for key, what in (("full", "full"), ("covered", "User-coverage")):
+            values, ends = panel.of("overlap", setting, what, work.KNN), (work.OVERLAPS[0], work.OVERLAPS[-1])
+            fall = Part(values[:, 0] - values[:, -1], hypot(*(error(what, end) for end in ends)))
+            said.append(Saying(f"overlap {key} {way}", fall, named=words))
     return said
 
 
@@ -256,11 +232,3 @@ def _pair(panel: SplitNumbers, part: str, setting: str, metric: str) -> str:
     knn, mf = (values[:, 0] for values in panel.both(part, setting, metric))
     lead = knn - mf
     return f"{work.KNN} {knn.mean():.4f}, {work.MF} {mf.mean():.4f}, difference {lead.min():+.4f} to {lead.max():+.4f}"
-
-
-def _all_leads(metric: str, places: Sequence[float], lead: Floats) -> str:
-    return f"{metric} of {work.KNN} less that of {work.MF}: {points(places, lead, '+.4f')}"
-
-
-def _row(values: Floats) -> str:
-    return ", ".join(f"{value:.1f}" for value in values.mean(axis=0))

@@ -31,13 +31,16 @@ class Part:
     denied: float | None = None  # of an equality: the difference that the claim denies
 
 
+Parts = Mapping[str, Part]
+
+
 @dataclass(frozen=True, eq=False)
 class Saying:
     """A statement of a paper, by its key in the table of claims, and by how much it is true here."""
 
     key: str
-    parts: Part | Mapping[str, Part]
-    evidence: str  # the numbers that this is based on
+    parts: Part | Parts
+    evidence: str = ""  # the numbers that this is based on, if they are more than the margins
     named: Mapping[str, str] = field(default_factory=dict)  # what the braces in the words of the table stand for
     users: int | None = None  # over how many the errors of the parts are taken
     systems: int | None = None
@@ -64,8 +67,9 @@ def judged(claim: str, where: str, said: Saying, **more: str) -> study_facts.Fin
     own = tuple(_judged(name, part, len(parts), said.users is not None) for name, part in parts.items())
     splits = max((len(part.margins) for part in own), default=0)
     verdict = study_facts.combined(part.verdict for part in own)
+    evidence = said.evidence or "by how much: " + ", ".join(f"{part.name} {part.margin:+.4g}" for part in own)
     counts = {"users": said.users, "systems": said.systems}
-    return study_facts.Finding(claim, where, verdict, said.evidence, own, splits=splits, **counts, **more)  # type: ignore[arg-type]
+    return study_facts.Finding(claim, where, verdict, evidence, own, splits=splits, **counts, **more)  # type: ignore[arg-type]
 
 
 def _judged(name: str, part: Part, parts: int, of_users: bool) -> study_facts.ClaimPart:
@@ -76,10 +80,8 @@ def _judged(name: str, part: Part, parts: int, of_users: bool) -> study_facts.Cl
     """
     margins = np.round(part.margins, 12)  # ignore rounding errors
     error = part.error if of_users or len(margins) >= study_facts.FEWEST_SPLITS else 0.0
-    one, all_parts = (interval(margins, error, parts=count) for count in (1, parts))
-    lower, upper = one[0], all_parts[1]
-    if part.denied is not None:
-        lower = all_parts[0]
+    alone, together = (interval(margins, error, parts=count) for count in (1, parts))
+    lower, upper = (alone if part.denied is None else together)[0], together[1]
     verdict: study_facts.ClaimVerdict = "cannot tell"
     if part.denied is not None:
         if lower > 0 or upper < 0:
@@ -134,8 +136,10 @@ def users_error(differences: Floats, users: NDArray[np.integer], groups: NDArray
     √(Σ_u (Σ_l w_l (d_l − d̄))²) over the lists l of each user u, with w_l = 1/n. With ``groups``, the mean is taken in
     each of m groups and then over groups: w_l = 1/(m n_g), and d̄ is that of the group.
     """
-    own = np.zeros(len(differences), dtype=np.int64) if groups is None else np.asarray(groups)
-    _, own = np.unique(own, return_inverse=True)
+    if groups is not None:
+        inside = groups >= 0  # a list without a group counts in none
+        differences, users, groups = differences[inside], users[inside], groups[inside]
+    own = np.zeros(len(differences), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
     sizes = np.bincount(own)
     means = np.bincount(own, differences) / sizes
     parts = (differences - means[own]) / sizes[own] / len(sizes)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._polars import read_parquet
 from cranfield._record import Step
@@ -16,9 +19,10 @@ from cranfield._terminal import progress
 from cranfield.assessments import Assessment
 from cranfield.data import Description, Ratings, describe
 from cranfield.facts import study as study_facts
+from cranfield.measures import Scores
 from cranfield.splits import Split
 from cranfield.store import Artifact, Exports, Made, Store, Write
-from cranfield.studies.frame.claims import Floats
+from cranfield.studies.frame.claims import Floats, Part, users_error
 from cranfield.studies.frame.exhibits import Exhibit
 from cranfield.tables import write_table
 
@@ -137,6 +141,21 @@ def exported(artifact: Artifact, folder: Path) -> list[Path]:
     return [write_table(read_parquet(artifact.path()), folder / f"{artifact.name}.parquet")]
 
 
+def pair_errors(
+    place: tuple[str, str, float], metric: str, values: Floats, scores: Scores, groups: NDArray[Any] | None = None
+) -> ValueRows:
+    """Return the standard error over users of the difference of each pair of systems, from systems × lists.
+
+    ``place`` is the part, the setting and ``x``; `PanelNumbers.margin` looks them up.
+    """
+    rows: ValueRows = []
+    for a, b in combinations(range(len(values)), 2):
+        error = users_error(values[a] - values[b], scores.users, groups) if values.size else float("nan")
+        pair = " | ".join(sorted((scores.systems[a], scores.systems[b])))
+        rows.append((*place, metric, pair, float("nan"), None, error))
+    return rows
+
+
 Work = TypeVar("Work")
 
 
@@ -162,6 +181,12 @@ class PanelNumbers(Generic[Work]):
         """Return the standard error over users, averaged over splits, since these share the users; 0 if unknown."""
         errors = self.rows(part, **wanted)["error"].drop_nulls()
         return float(errors.mean() or 0.0)  # type: ignore[arg-type]
+
+    def margin(self, series: Sequence[Floats], pair: Sequence[str], part: str, **wanted: str | float) -> Part:
+        """Return by how much one system is above another, given both on every split; unknown if one was not run."""
+        if not all(map(len, series)):
+            return Part(np.full(1, np.nan))
+        return Part(series[0] - series[1], self.error(part, system=" | ".join(sorted(pair)), **wanted))
 
     def curve(self, part: str, column: str = "value", **wanted: str | float) -> tuple[Floats, Floats]:
         """Return the places ``x``, and splits × places: the values, or p-values, of the splits run at every place."""

@@ -11,7 +11,7 @@ import polars as pl
 from cranfield._streams import stream
 from cranfield.assessments import Assessment, draws_of_systems
 from cranfield.metrics import kendall_tau_b
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, counted, finding
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Parts, Saying, claim_table, counted, finding
 from cranfield.studies.frame.study import recognised
 from cranfield.studies.valcarce import exhibits
 from cranfield.studies.valcarce.exhibits import arithmetic, at_100, cutoffs_of, geometric, skipping, title_of
@@ -20,7 +20,6 @@ from cranfield.studies.valcarce.work import MetricResults
 DRAWS = 200
 SHALLOW, DEEP = (5, 10), tuple(cutoff for cutoff in exhibits.CUTOFFS if cutoff >= 50)
 """The usual cut-offs, and those that the paper of 2018 finds better."""
-Parts = Mapping[str, Part]
 
 
 class Standing:
@@ -134,7 +133,7 @@ def claims_of_2018(results: MetricResults) -> ClaimFindings:
     """Return the verdicts on the claims of 2018."""
     assessment = _by_fold(results)
     of_seven = at_100(assessment)
-    sayings = [_cutoffs_alike(assessment), *_of_cutoffs(assessment), *_of_seven(Standing(of_seven))]
+    sayings = [_cutoffs_alike(assessment), *_of_cutoffs(assessment), *_of_table("2018", Standing(of_seven))]
     return _found([*sayings, _half("2018 half", of_seven), _pair("2018 MAP with nDCG", of_seven, "MAP", "nDCG")],
                   assessment)  # fmt: skip
 
@@ -185,22 +184,15 @@ def _mean(standing: Standing, criterion: str, cutoffs: Sequence[int]) -> Floats:
     return standing.scores(criterion, [f"@{cutoff}" for cutoff in cutoffs]).mean(axis=1)
 
 
-def _of_seven(seven: Standing) -> list[Saying]:
-    """Return the claims of section 7 about metrics at the cut-off of 100."""
-    poor = ["bpref", "infAP", "MRR"]
-    parts: dict[str, tuple[str, Parts]] = {
-        "2018 MRR differs": ("agreement", seven.last("agreement", ["MRR"])),
-        "2018 robust": ("ratings", seven.above("ratings", ["P", "nDCG"])),
-        "2018 not robust": ("ratings", seven.below("ratings", poor)),
-        "2018 bpref lowest": ("ratings", seven.more("ratings", poor[1:], poor[:1])),
-        "2018 MAP above": ("ratings", seven.more("ratings", ["MAP"], poor[:2])),
-        "2018 popular best": ("popular", seven.first("popular", ["P"])),
-        "2018 popular worst": ("popular", seven.last("popular", ["MRR"])),
-        "2018 power first": ("power", seven.first("power", ["nDCG", "P"])),
-        "2018 power high": ("power", seven.above("power", ["nDCG", "P"])),
-        "2018 power low": ("power", seven.below("power", ["bpref", "infAP"])),
-    }
-    return [Saying(key, own, seven.evidence(criterion)) for key, (criterion, own) in parts.items()]
+def _of_table(paper: str, standing: Standing) -> list[Saying]:
+    """Return the claims of a paper about metrics that its table states: a rule of `Standing`, for a criterion."""
+    sayings = []
+    for key, row in claim_table(__package__).items():
+        if key.startswith(paper) and row["rule"]:
+            metrics = [names.split() for names in row["metrics"].split(" > ")]
+            parts = getattr(standing, row["rule"])(row["criterion"], *metrics)
+            sayings.append(Saying(key, parts, standing.evidence(row["criterion"])))
+    return sayings
 
 
 def claims_of_2020(results: MetricResults) -> ClaimFindings:
@@ -208,59 +200,21 @@ def claims_of_2020(results: MetricResults) -> ClaimFindings:
     assessment = _by_fold(results)
     nine = arithmetic(assessment)
     mean = Standing(nine)
-    sayings = [*_of_nine(mean, recognised(results.data) == "MovieLens 1M"), *_of_scenarios(mean)]
+    other = "2020 MAP above" if recognised(results.data) == "MovieLens 1M" else "2020 InfAP above"
+    sayings = [said for said in _of_table("2020", mean) if said.key != other] + _costs(mean)
     sayings += [_half("2020 half", nine), _pair("2020 MRR with ERR", nine, "MRR", "ERR")]
     sayings += [_pair("2020 MAP with NDCG", nine, "MAP", "NDCG"), *_of_geometric_means(assessment, mean)]
-    return sorted(_found(sayings, assessment), key=lambda found: found.where)
+    return sorted(_found(sayings, assessment), key=lambda claim: claim.where)
 
 
-def _of_nine(mean: Standing, dense: bool) -> list[Saying]:
-    """Return the claims of sections 6.1 to 6.3.2 about metrics; ``dense`` for MovieLens 1M."""
-    power, sparse, popular, agreement = (
-        mean.evidence(criterion) for criterion in ("power", "ratings", "popular", "agreement")
-    )
-    against_map = (
-        Saying("2020 InfAP above", mean.more("ratings", ["InfAP"], ["MAP"]), sparse)
-        if dense
-        else Saying("2020 MAP above", mean.more("ratings", ["MAP"], ["Bpref", "InfAP"]), sparse)
-    )
-    poor = ["ERR", "Bpref", "InfAP", "Recall", "MRR"]
-    return [
-        Saying("2020 MRR and ERR differ", mean.below("agreement", ["MRR", "ERR"]), agreement),
-        Saying("2020 power first", mean.first("power", ["NDCG"]), power),
-        Saying("2020 power MAP", mean.more("power", ["MAP"], ["P"]), power),
-        Saying("2020 power Bpref", mean.more("power", ["MAP", "NDCG"], ["Bpref"]), power),
-        Saying("2020 robust ratings", mean.above("ratings", ["P", "F1", "NDCG"]), sparse),
-        Saying("2020 poor", mean.below("ratings", poor), sparse),
-        against_map,
-        Saying("2020 popular best", mean.first("popular", ["P"]), popular),
-        Saying("2020 popular good", mean.above("popular", ["P", "F1", "NDCG"]), popular),
-        Saying("2020 popular worst", mean.last("popular", ["MRR", "ERR"]), popular),
-    ]
-
-
-def _of_scenarios(mean: Standing) -> list[Saying]:
-    """Return the claims of section 6.3 about each scenario."""
+def _costs(mean: Standing) -> list[Saying]:
+    """Return what missing items and missing users cost, beside missing ratings."""
     costs = {
         "2020 items cost": mean.mean("ratings") - mean.mean("items"),
         "2020 users cost": mean.mean("users") - mean.mean("ratings"),
     }
     values = ", ".join(f"{name} {mean.mean(name)[: mean.folds].mean():.3f}" for name in ("ratings", "items", "users"))
-    large = mean.evidence("large")
-    return [
-        *(Saying(key, mean.part(margins), f"mean tau of all metrics: {values}") for key, margins in costs.items()),
-        *(
-            Saying(f"2020 robust {scenario}", mean.above(scenario, ["P", "NDCG"]), mean.evidence(scenario))
-            for scenario in ("items", "users")
-        ),
-        *(
-            Saying(f"2020 worst {scenario}", mean.below(scenario, ["MRR", "ERR"]), mean.evidence(scenario))
-            for scenario in ("ratings", "items", "users")
-        ),
-        Saying("2020 large best", mean.above("large", ["MRR", "ERR"]), large),
-        Saying("2020 large good", mean.above("large", ["InfAP", "Bpref"]), large),
-        Saying("2020 large worst", mean.below("large", ["P", "F1", "NDCG"]), large),
-    ]
+    return [Saying(key, mean.part(margins), f"mean tau of all metrics: {values}") for key, margins in costs.items()]
 
 
 def _of_geometric_means(assessment: Assessment, mean: Standing) -> list[Saying]:
@@ -330,5 +284,5 @@ def _half(key: str, assessment: Assessment) -> Saying:
         taus = rows.filter(metric=name).sort("fold", maintain_order=True)["tau"].fill_nan(0.0).fill_null(0.0)
         by_fold = taus.to_numpy().reshape(len(assessment.whole), -1)
         parts[name] = Part(by_fold.mean(axis=1) - 0.9 if by_fold.size else np.full(1, np.nan))
-    found = ", ".join(f"{name} {part.margins.mean() + 0.9:.3f}" for name, part in parts.items())
-    return Saying(key, parts, f"tau with 50% of the ratings: {found if len(rows) else 'no such size'}")
+    halves = ", ".join(f"{name} {part.margins.mean() + 0.9:.3f}" for name, part in parts.items())
+    return Saying(key, parts, f"tau with 50% of the ratings: {halves if len(rows) else 'no such size'}")
