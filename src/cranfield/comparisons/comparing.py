@@ -320,6 +320,7 @@ def compare_scores(
         warnings=scores.warnings,
         left_out=tuple(name for name in scores.left_out_by(averaging) if name in names),
         counted=counted,
+        nothing_disliked=tuple(part.metric for part, own in zip(data, entries) if own is not None and own.all_liked),
         entries=tuple(entries),
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )

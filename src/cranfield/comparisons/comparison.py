@@ -76,8 +76,11 @@ class Comparison:
         Whether all repetitions have the same split, so that they differ only in the training seeds.
     gate
         The gate whose claims replace the verdict; see `no_worse`.
+    nothing_disliked
+        The metrics for whose lists no judged item is disliked, so that unjudged items cannot be judged by them.
     entries
-        How many entries of the lists are judged and liked, by metric; None where that says nothing.
+        How many entries of the lists are judged and liked, by metric; None where that says nothing. Like ``samples``,
+        empty for a comparison that was read from a folder.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
@@ -110,6 +113,7 @@ class Comparison:
     repetitions: int = 1
     spread: tuple[tuple[float, ...], ...] = ()
     same_split: bool = False
+    nothing_disliked: tuple[str, ...] = ()
     gate: Gate | None = None
     samples: tuple[Sample, ...] = field(default=(), repr=False)
     entries: tuple[Unjudged | None, ...] = field(default=(), repr=False)
@@ -380,8 +384,7 @@ class Comparison:
             spread = dict(zip(self.systems, self.spread[0]))
             smallest = self._smallest_of_repetitions
             doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
-        blind = [metric for metric, entries in zip(self.metrics, self.entries) if entries and entries.all_liked]
-        if self.main is not None and self.main.metric in blind:
+        if self.main is not None and self.main.metric in self.nothing_disliked:
             doubts.append(comparison_facts.NothingDisliked(self.main.metric))
         return doubts + self._disagreements
 

@@ -316,7 +316,7 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dic
     kept = [
         field.name
         for field in fields(comparison)
-        if field.name not in ("rows", "samples", "gate", "common", "same_split")
+        if field.name not in ("rows", "samples", "entries", "gate", "common", "same_split")
     ]
     facts = {name: Fact.plain(getattr(comparison, name)) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
