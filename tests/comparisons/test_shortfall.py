@@ -38,8 +38,8 @@ def _served(result):
 
 
 def test_the_shortfall_stands_in_the_verdict_with_another_answer_among_common_users(test_ratings):
-    compared = cf.compare(cf.measure(_runs(), test_ratings, "P@1"))
-    common = cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced")
+    compared = cf.compare(cf.measure(_runs(), test_ratings, "P@1"), unjudged="ignore")
+    common = cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced", unjudged="ignore")
     best, shortfall = compared.verdict
     assert best.startswith("P@1: popularity is best: ease is ")
     assert shortfall.startswith(
@@ -89,8 +89,8 @@ def test_where_nobody_is_served_by_all_that_is_said(test_ratings):
 
 def test_without_a_shortfall_nothing_is_said(test_ratings):
     runs = {"a": _lists(range(USERS)), "b": _lists(range(USERS), 2)}
-    assert cf.compare(cf.measure(runs, test_ratings, "P@1")).doubts == []
-    assert cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced").doubts == []
+    assert cf.compare(cf.measure(runs, test_ratings, "P@1"), unjudged="ignore").doubts == []
+    assert cf.compare(cf.measure(_runs(), test_ratings, "P@1"), coverage="reduced", unjudged="ignore").doubts == []
     assert np.array_equal(cf.measure(runs, test_ratings, "P@1").user_coverage, [1.0, 1.0])
 
 
@@ -99,7 +99,9 @@ def test_what_holds_among_common_users_is_left_out_where_nobody_reads_it(test_ra
     from cranfield.measures.averaging import Averaging
 
     scores = cf.measure(_runs(), test_ratings, "P@1")
-    told, silent = (compare_scores(scores, Comparing(), Averaging(), among_served=among) for among in (True, False))
+    told, silent = (
+        compare_scores(scores, Comparing(unjudged="ignore"), Averaging(), among_served=among) for among in (True, False)
+    )
     assert told.doubts
     assert silent.doubts == []
     assert told.frame().equals(silent.frame())

@@ -74,6 +74,30 @@ SAID: list[tuple[Fact, str]] = [
         comparison.ResultsParagraph(BETTER, "permutation", "max_t", 0.05, 1),
         "By P@10, averaged over 300 users, pop reaches 0.2000. ease (0.3000, +50 %, 25 to 75 %, p = 0.001) is significantly better. Differences are tested by a paired permutation test, two-sided, at α = 0.05, with the max-|t| correction of Westfall and Young; the 95 % intervals hold for all comparisons at once.",
     ),
+    (
+        replace(BETTER, rows=({**ROW, "better": None, "tipping": 0.28, "tipping_ratio": 0.77},)),
+        "P@10: ease leads on these judgments; which is better cannot be told: liking 28 % of the unjudged items reverses it.",
+    ),
+    (
+        comparison.Untold("prod", "new", 0.279, 0.766),
+        "prod leads new on these judgments; which is better cannot be told: if 28 % of the unjudged items are liked, the order is reversed, and 36 % of the judged ones are.",
+    ),
+    (
+        comparison.Untold("prod", "new", 0.44, 1.1),
+        "prod leads new on these judgments: if 44 % of the unjudged items are liked, the order is reversed, and 40 % of the judged ones are.",
+    ),
+    (
+        comparison.Untold("prod", "new", -0.1, -0.2),
+        "prod leads new on these judgments; which is better cannot be told: among the judged items, those of new are liked more often.",
+    ),
+    (
+        comparison.Untold("prod", "new", float("nan"), float("nan")),
+        "prod leads new, but no item in the first places of their lists is judged.",
+    ),
+    (
+        comparison.NothingDisliked("P@10"),
+        "No item of the lists is known to be disliked, so P@10 cannot show whether unjudged items would change the order; find out what was shown to users.",
+    ),
     (comparison.PairsThatDiffer("P@10", 2, 3), "2 of 3 pairs differ significantly by P@10."),
     (comparison.PairsThatDiffer("P@10", 0, 3), "No pair of systems differs significantly by P@10."),
     (

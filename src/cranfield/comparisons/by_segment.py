@@ -219,6 +219,8 @@ def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:
     averaging = Averaging(**{"by": "user", **{name: options[name] for name in options if name in known}})
     averaging = tested_average(options.get("significance", "permutation"), averaging.with_(groups="pooled"))
     options = {**options, "groups": "pooled"}
+    if segments.of != "users":  # test items of other groups count as unjudged, although they are judged
+        options["unjudged"] = "ignore"
     alpha = _checks.share("alpha", options.get("alpha", 0.05))
     segments.scores.check_measured()
     measured = [name for name in segments.names if _is_measured(segments.group(name), averaging)]

@@ -25,6 +25,7 @@ from cranfield.comparisons.intervals import largest_statistics, relative_differe
 from cranfield.comparisons.p_values import CORRECTIONS, TestResult, spelled_test
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import as_scores, make_samples, population
+from cranfield.comparisons.unjudged import Unjudged, unknown_tipping
 from cranfield.facts import comparison as comparison_facts
 from cranfield.measures import Averaging, AveragingOptions, Errors, Scores
 from cranfield.metrics import properties_of
@@ -143,6 +144,13 @@ class Comparing(DecisionGroup):
         check=_baseline,
         phrase=unless(NO_BASELINE, "against {}"),
     )
+    unjudged: Any = decision(
+        "D",
+        "check",
+        "what unjudged items mean: check (nobody is better if they could plausibly reverse the order) or ignore",
+        choices=("check", "ignore"),
+        phrase=unless("check", "unjudged items: {}"),
+    )
     # The number of random subsets of the users in which the test is repeated, and the share of the users in each.
     subsets: Any = checked_field(0, partial(_checks.whole, at_least=0, at_most=_checks.MOST_DRAWS))
     subset_size: Any = checked_field(0.5, _checks.share)
@@ -162,6 +170,7 @@ class ComparingOptions(TypedDict, total=False):
     """The fields of `Comparing` that `compare` accepts unchanged as keyword arguments."""
 
     alpha: float
+    unjudged: str
     subsets: int
     subset_size: float
 
@@ -229,6 +238,9 @@ def compare(
     resamples
         The number of sign patterns, resamples or shuffles. The default is 100,000 for Monte Carlo, 1,000 for the
         bootstrap and 5,000 for Tukey's test.
+    unjudged
+        ``check``: nobody is called better where unjudged items could plausibly reverse the order (`Unjudged.tipping`),
+        and `Comparison.frame` has the tipping point; ``ignore``: by the judgments alone.
     subsets, subset_size
         If ``subsets`` is above 0, the test is repeated in this many random subsets of the users, each with this share
         of them. ``rejected`` is the share of the subsets in which it rejects at alpha (without correction).
@@ -279,7 +291,8 @@ def compare_scores(
     data = [sample.of_common_users() for sample in data]
     run = chosen_test(data, significance, alpha, seed)
     test_results: list[TestResult] = run(data)
-    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, test_results)]
+    entries = [Unjudged.of(scores, part.metric) if comparing.unjudged == "check" else None for part in data]
+    rows = [comparison_rows(*parts, comparing, seed) for parts in zip(data, test_results, entries)]
     if comparing.subsets:
         size = comparing.subset_size
         shares = rejected_share(data, run, subsets=comparing.subsets, size=size, alpha=alpha, seed=seed)
@@ -307,6 +320,8 @@ def compare_scores(
         warnings=scores.warnings,
         left_out=tuple(name for name in scores.left_out_by(averaging) if name in names),
         counted=counted,
+        nothing_disliked=tuple(part.metric for part, own in zip(data, entries) if own is not None and own.all_liked),
+        entries=tuple(entries),
         step=Step("compare", comparison_settings(comparing, averaging, seed)),
     )
 
@@ -352,7 +367,9 @@ def tested_average(significance: str, averaging: Averaging) -> Averaging:
     return averaging.with_(average=f"geometric(form=adjusted, epsilon={dict(test.parameters).get('epsilon', 1e-5)})")
 
 
-def comparison_rows(sample: Sample, test_result: TestResult, comparing: Comparing, seed: int) -> pl.DataFrame:
+def comparison_rows(
+    sample: Sample, test_result: TestResult, entries: Unjudged | None, comparing: Comparing, seed: int
+) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)
     largest = largest_statistics(sample, outcomes[1], seed) if together else None
@@ -377,10 +394,17 @@ def comparison_rows(sample: Sample, test_result: TestResult, comparing: Comparin
     direction = difference if test_result.direction is None else test_result.direction
     a_better = (direction > 0) != sample.lower_is_better
     ordered = properties_of(sample.metric).role != "description"
+    winners, losers = (
+        np.where(a_better, *places) for places in ((sample.first, sample.second), (sample.second, sample.first))
+    )
+    if entries is None or entries.all_liked:
+        tipping = unknown_tipping(sample.n_pairs)
+    else:
+        tipping = entries.tipping(winners, losers)
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
     better = [
-        (a if leads else b) if ordered and differs and d != 0 else None
-        for a, b, differs, leads, d in zip(first, second, significant, a_better, direction)
+        (a if leads else b) if ordered and differs and told and d != 0 else None
+        for a, b, differs, told, leads, d in zip(first, second, significant, tipping.told, a_better, direction)
     ]
     spread = [None] * sample.n_pairs if effect.spread is None else sample.in_units(effect.spread, effect.mean_b)
     return pl.DataFrame(
@@ -406,6 +430,8 @@ def comparison_rows(sample: Sample, test_result: TestResult, comparing: Comparin
             "p_corrected": corrected,
             "significant": significant,
             "better": pl.Series(better, dtype=pl.String),
+            "tipping": tipping.share,
+            "tipping_ratio": tipping.ratio,
             "n": sample.n,
             "level": level,
             "test": [comparing.significance] * sample.n_pairs,

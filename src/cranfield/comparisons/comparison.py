@@ -24,6 +24,7 @@ from cranfield.comparisons.gate import Gate, gate, pairs_with
 from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import logarithm
+from cranfield.comparisons.unjudged import Unjudged
 from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
@@ -75,6 +76,11 @@ class Comparison:
         Whether all repetitions have the same split, so that they differ only in the training seeds.
     gate
         The gate whose claims replace the verdict; see `no_worse`.
+    nothing_disliked
+        The metrics for whose lists no judged item is disliked, so that unjudged items cannot be judged by them.
+    entries
+        How many entries of the lists are judged and liked, by metric; None where that says nothing. Like ``samples``,
+        empty for a comparison that was read from a folder.
     samples
         The values by user that claims are tested with; empty for a comparison that was read from a folder.
     warnings
@@ -107,8 +113,10 @@ class Comparison:
     repetitions: int = 1
     spread: tuple[tuple[float, ...], ...] = ()
     same_split: bool = False
+    nothing_disliked: tuple[str, ...] = ()
     gate: Gate | None = None
     samples: tuple[Sample, ...] = field(default=(), repr=False)
+    entries: tuple[Unjudged | None, ...] = field(default=(), repr=False)
     warnings: tuple[Fact, ...] = ()
     beside: str = ""
     left_out: tuple[str, ...] = ()
@@ -123,12 +131,14 @@ class Comparison:
         interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
         ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
         losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant), ``n`` users; the ``level`` at which the correction tests a
-        single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test, method`` and ``error_bound``,
-        how p was computed and how far it may be off; ``rejected``, the share of user subsets that reject, where subsets
-        were drawn. If p-values are corrected, the intervals of a metric's pairs hold simultaneously
-        (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test and the intervals
-        are over users crossed with repetitions (`Errors`).
+        ``better`` (the better system, if significant and told by the judgments), ``tipping``, the share of all unjudged
+        entries that must be liked to reverse the order, with ``tipping_ratio``, that share over the share of judged
+        entries that are liked (below 1 nobody is called better; `Unjudged.tipping`), ``n`` users; the ``level`` at
+        which the correction tests a single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test,
+        method`` and ``error_bound``, how p was computed and how far it may be off; ``rejected``, the share of user
+        subsets that reject, where subsets were drawn. If p-values are corrected, the intervals of a metric's pairs
+        hold simultaneously (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test
+        and the intervals are over users crossed with repetitions (`Errors`).
         """
         return self.rows
 
@@ -295,7 +305,8 @@ class Comparison:
         # The sample holds logarithms already, so Student's test of the logarithms is Student's test of its values.
         spelling = "student" if parse(self.significance).name == "log_student" else self.significance
         test = chosen_test(data, spelling, self.alpha, self.step.settings["seed"])
-        return gate(data, test, spelling, self.alpha, margin)
+        entries = dict(zip(self.metrics, self.entries))
+        return gate(data, test, spelling, self.alpha, margin, [entries.get(sample.metric) for sample in data])
 
     def _named(self, name: str) -> str:
         """Return the system with this name, which may be its spelling or its display name."""
@@ -362,7 +373,8 @@ class Comparison:
     @property
     def doubts(self) -> list[Fact]:
         """What to keep in mind, what matters most first: inputs, users without lists, trainings, intervals."""
-        doubts: list[Fact] = [comparison_facts.Warned(warning) for warning in self.warnings]
+        doubts: list[Fact] = [*([] if self.main is None else self.main.untold)]
+        doubts += [comparison_facts.Warned(warning) for warning in self.warnings]
         if self.served is not None:
             doubts.append(self.served if self.common is None else self._shortfall(self.served, self.common))
         doubts += self.made_for
@@ -372,6 +384,8 @@ class Comparison:
             spread = dict(zip(self.systems, self.spread[0]))
             smallest = self._smallest_of_repetitions
             doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
+        if self.main is not None and self.main.metric in self.nothing_disliked:
+            doubts.append(comparison_facts.NothingDisliked(self.main.metric))
         return doubts + self._disagreements
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
 from cranfield._numbers import number_text
@@ -19,6 +20,7 @@ from cranfield.comparisons.effects import noncentralities, users_needed
 from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
+from cranfield.comparisons.unjudged import Unjudged
 from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import gate as gate_facts
 from cranfield.measures import Errors
@@ -63,10 +65,11 @@ class Gate:
         ``baseline_mean``; ``gain``, how much better the system is, ``limit``, its lower confidence limit (for ``worse``
         its upper one), and ``margin``, all three as shares of the baseline's average if ``is_relative``; the one-sided
         ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the opposite
-        claim, corrected in the same way; ``n`` users, the ``users_needed`` to show the claim with power 0.8 if the gain
-        stays as it is (infinite if no number is enough), with an 80 % interval ``users_needed_lower,
-        users_needed_upper``, since the difference is known from these users only, and ``users_if_equal``, the number if
-        the two are equally good.
+        claim, corrected in the same way; ``tipping``, the share of unjudged entries that must be liked to reverse the
+        outcome, and ``told``, whether that is implausible; ``n`` users, the ``users_needed`` to show the claim with
+        power 0.8 if the gain stays as it is (infinite if no number is enough), with an 80 % interval
+        ``users_needed_lower, users_needed_upper``, since the difference is known from these users only, and
+        ``users_if_equal``, the number if the two are equally good.
         """
         return self.rows
 
@@ -144,7 +147,14 @@ class Gate:
         return f"Gate({self.outcome}: {' '.join(self.sentences)})"
 
 
-def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float, margin: gate_facts.Margin) -> Gate:
+def gate(
+    data: Sequence[Sample],
+    test: GateTest,
+    significance: str,
+    alpha: float,
+    margin: gate_facts.Margin,
+    entries: Sequence[Unjudged | None] = (),
+) -> Gate:
     """Test the claim that the first system of each pair is not worse than the second by the margin or more.
 
     If higher values are better, the claim is a > b − margin, or a > (1 − margin) b for a relative margin. A relative
@@ -155,18 +165,22 @@ def gate(data: Sequence[Sample], test: GateTest, significance: str, alpha: float
     (Berger 1982) and keeps its level.
 
     There is one sample per metric, each pair is a system and the baseline, and the ``test`` returns two-sided p-values.
+    Where the ``entries`` of the lists show that unjudged items could plausibly reverse an outcome, it is ``undecided``.
     """
     if parse(significance).name == "tukey":
         raise SettingError("Tukey's test has no one-sided form; use significance='student' or 'permutation'")
-    frames = [_Claim(sample, test, alpha, margin).frame() for sample in data]
+    known = entries or [None] * len(data)
+    frames = [_Claim(sample, test, alpha, margin, own).frame() for sample, own in zip(data, known)]
     return Gate(pl.concat(frames), margin, alpha)
 
 
 class _Claim:
     """The claim for one metric, about every pair of a sample."""
 
-    def __init__(self, sample: Sample, test: GateTest, alpha: float, margin: gate_facts.Margin) -> None:
-        self._sample, self._test, self._alpha, self._margin = sample, test, alpha, margin
+    def __init__(
+        self, sample: Sample, test: GateTest, alpha: float, margin: gate_facts.Margin, entries: Unjudged | None
+    ) -> None:
+        self._sample, self._test, self._alpha, self._margin, self._entries = sample, test, alpha, margin, entries
         self._sign = -1.0 if sample.lower_is_better else 1.0
         self._means = sample.averages(slice(0, sample.n_pairs))
         if margin.relative and not (self._means[1] > 0).all():
@@ -203,6 +217,8 @@ class _Claim:
         if worse.any():
             limit = np.where(worse, self._limit(_holm_levels(against, self._alpha), rising=True), limit)
         least, most = self._range_of_users(levels)
+        tipping, told = self._tipping(worse)
+        shown, worse = shown & told, worse & told
         outcome = np.where(shown, "shown", np.where(worse, "worse", "undecided"))
         return pl.DataFrame(
             {
@@ -219,6 +235,8 @@ class _Claim:
                 "p": p,
                 "p_corrected": corrected,
                 "p_worse": p_worse,
+                "tipping": tipping,
+                "told": told,
                 "n": sample.n,
                 "users_needed": self._users_needed(levels, self._ahead(self._means[0])),
                 "users_needed_lower": least,
@@ -226,6 +244,18 @@ class _Claim:
                 "users_if_equal": self._users_needed(levels, self._ahead(self._means[1])),
             }
         )
+
+    def _tipping(self, worse: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the share of unjudged entries that reverses each outcome, and whether the judgments tell it."""
+        sample, entries = self._sample, self._entries
+        if entries is None or entries.all_liked:
+            return np.full(sample.n_pairs, np.inf), np.ones(sample.n_pairs, dtype=bool)
+        # A margin of the metric is the same share of the baseline's precision.
+        share = self._margins if self._margin.relative else self._margins / np.abs(self._means[1])
+        ahead = np.where(worse, -1.0, 1.0) * share * entries.liked[sample.second]
+        winners, losers = np.where(worse, [sample.second, sample.first], [sample.first, sample.second])
+        found = entries.tipping(winners, losers, ahead)
+        return found.share, found.told
 
     def _moved(self, margins: Floats) -> Sample:
         """Return pairs of a system and the baseline lowered by the margin: the claim is that the first is better."""

@@ -21,6 +21,7 @@ Row = Mapping[str, Any]
 
 _BOTH = ("system_a", "system_b")
 _MOST_NAMES = 4
+_CLOSE = 1.25  # up to this tipping ratio the tipping point stands beside a verdict
 _RULES = {True: "counted as 0", False: "left out"}
 _NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
@@ -124,6 +125,11 @@ class Lead:
         """The same without the interval."""
         return f"{' beats '.join(self.systems)} by {self} ({self.p})" if self.gain > 0 else self.beats
 
+    @property
+    def tipping(self) -> str:
+        """The share of unjudged items that must be liked to reverse it."""
+        return f"{100 * max(np.nan_to_num(self.row['tipping']), 0.0):.0f} %"
+
     def smallest(self, *, in_percent: bool) -> float:
         """Return the smallest difference that the test shows with power 0.8 for these users, or its share; or NaN."""
         smallest = self.row["smallest_difference"]
@@ -149,13 +155,23 @@ class Tiers:
         worse = {row[name] for row in rows if row["better"] for name in _BOTH if row[name] != row["better"]}
         top: list[str] = []
         for system in sorted(order, key=lambda system: system in worse):
-            if not any(pairs[frozenset((system, leader))]["significant"] for leader in top):
+            if not any(_is_decided(pairs[frozenset((system, leader))]) for leader in top):
                 top.append(system)
         others = [system for system in order if system not in top]
         beaten = [
             system for system in others if all(pairs[frozenset((system, leader))]["better"] == leader for leader in top)
         ]
         return cls(tuple(top), tuple(beaten), tuple(system for system in others if system not in beaten))
+
+
+def _is_decided(row: Row) -> bool:
+    """Whether the two systems of a row differ significantly, and unjudged items could not plausibly reverse that."""
+    return bool(row["significant"]) and not _is_untold(row)
+
+
+def _is_untold(row: Row) -> bool:
+    """Whether a difference is significant on these judgments, but unjudged items could plausibly reverse it."""
+    return bool(row["significant"]) and not row.get("tipping_ratio", np.inf) >= 1 - 1e-9
 
 
 class MetricStanding(Fact):
@@ -216,7 +232,23 @@ class MetricStanding(Fact):
         words = {self.reference: "worse", None: "undecided"}
         better = {row["system_a"]: row["better"] for row in self.rows if row["system_b"] == self.reference}
         better |= {row["system_b"]: row["better"] for row in self.rows if row["system_a"] == self.reference}
-        return {system: words.get(better[system], "better") for system in self.means if system in better}
+        found = {system: words.get(better[system], "better") for system in self.means if system in better}
+        return found | {system: "untold" for system in found if _is_untold(self.pair(system, self.reference).row)}
+
+    @property
+    def untold(self) -> list[Untold]:
+        """Leads of or over the reference that unjudged items could plausibly reverse, or nearly so."""
+        if self.role not in ("accuracy", "value"):
+            return []
+        leads = [self.pair(system, self.reference) for system in self.against]
+        leads = [lead if lead.gain > 0 else self.pair(lead.systems[1], lead.systems[0]) for lead in leads]
+        close = [
+            lead for lead in leads if lead.row["significant"] and not lead.row.get("tipping_ratio", np.inf) >= _CLOSE
+        ]
+        return [
+            Untold.of(lead)
+            for lead in sorted(close, key=lambda lead: np.nan_to_num(lead.row["tipping_ratio"], nan=-1.0))
+        ][:_MOST_NAMES]
 
     def _said(self) -> str:
         name = f"{self.name}, {self.population}" if self.population else self.name
@@ -247,6 +279,11 @@ class MetricStanding(Fact):
     def _of_two(self) -> str:
         row = self.rows[0]
         first, second = self.means
+        if _is_untold(row):
+            lead = self.pair(first, second)
+            told = f"{first} leads on these judgments; which is better cannot be told"
+            reversed_if = f"liking {lead.tipping} of the unjudged items reverses it"
+            return fitting(f"{told}{end}." for end in (f": {reversed_if}", ""))
         other = first if self.reference == second else second
         if row["better"] is None:
             lead = self.pair(other, self.reference)
@@ -293,6 +330,14 @@ class MetricStanding(Fact):
                 for inner in (f"{which} ({largest.ends or largest.p})", which, "")
             )
         worse = [f"; {_are(beaten, 'worse', names)}" if beaten else "" for names in (3, 0)]
+        first, *others = top
+        if all(_is_untold(self.pair(first, other).row) for other in others):
+            leads = f"{first} leads on these judgments; whether it is better than"
+            return fitting(
+                f"{leads} {names} cannot be told{end}."
+                for names in (listed(others), f"{len(others)} others")
+                for end in worse
+            )
         some = f"; {_are(between, 'level with some of them', 3)}" if between else ""
         hows = [f"undecided among them (up to {largest}, {largest.ends})", "undecided among them"]
         if all(lead.row["ties"] == lead.row["n"] for lead in losses):
@@ -320,11 +365,11 @@ class MetricStanding(Fact):
         )
 
     def _against(self, baseline: str) -> str:
-        kinds: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+        kinds: dict[str, list[str]] = {"better": [], "worse": [], "undecided": [], "untold": []}
         for system, kind in self.against.items():
             kinds[kind].append(system)
-        better, worse, undecided = kinds.values()
-        if not better and not undecided:
+        better, worse, undecided, untold = kinds.values()
+        if not better and not undecided and not untold:
             loss = self.pair(worse[0], baseline).loss
             others = "both others" if len(worse) == 2 else f"all {len(worse)} others"
             if not loss.gain > 0:  # by a rank test
@@ -339,8 +384,9 @@ class MetricStanding(Fact):
             what = "beat" if worse else "differ from"
             opening = [f"No system is shown to {what} {baseline}"]
             could_show = [self._could_show(leads), ""]
-        undecided = undecided if better or worse else []
-        parts = [(better[1:], "better too"), (worse, "worse"), (undecided, "undecided")]
+        undecided = undecided if better or worse or untold else []
+        open_ones = "not told by these judgments"
+        parts = [(better[1:], "better too"), (worse, "worse"), (undecided, "undecided"), (untold, open_ones)]
         return fitting(
             "; ".join([first, *(_are(group, word, names) for group, word in parts if group)]) + f"{end}."
             for end in could_show
@@ -466,7 +512,7 @@ class ResultsParagraph(Fact):
             f"By {standing.name}{lower}, averaged over {standing.rows[0]['n']:,} users, {reference} reaches "
             f"{number_text(standing.means[reference], standing.digits)}."
         ]
-        groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": []}
+        groups: dict[str, list[str]] = {"better": [], "worse": [], "undecided": [], "untold": []}
         for system, kind in standing.against.items():
             lead, mean = standing.pair(system, reference), number_text(standing.means[system], standing.digits)
             groups[kind].append(f"{system} ({mean}, {lead.signed}, {lead.evidence})")
@@ -477,6 +523,12 @@ class ResultsParagraph(Fact):
         if groups["undecided"]:
             do = "does" if len(groups["undecided"]) == 1 else "do"
             said.append(f"{listed(groups['undecided'])} {do} not differ significantly from it.")
+        if groups["untold"]:
+            differ = "differs" if len(groups["untold"]) == 1 else "differ"
+            said.append(
+                f"{listed(groups['untold'])} {differ} significantly from it on these judgments, but enough items are "
+                "unjudged to reverse the order."
+            )
         name = self.test.split("(")[0]
         at_once = name == "tukey" or self.correction != "none"
         over = f" over {self.comparisons} comparisons" if at_once and self.comparisons > 1 else ""
@@ -487,6 +539,53 @@ class ResultsParagraph(Fact):
             f"the {100 * (1 - self.alpha):g} % intervals {hold}."
         )
         return " ".join(said)
+
+
+class Untold(Fact):
+    """A significant lead that unjudged items would reverse if they were liked about as often as the judged ones."""
+
+    leader: str
+    other: str
+    share: float  # of all unjudged entries that must be liked to reverse the order; NaN without a judged entry
+    ratio: float  # that share over the share of judged entries that are liked
+
+    @classmethod
+    def of(cls, lead: Lead) -> Untold:
+        """Return the fact of a lead."""
+        return cls(*lead.systems, lead.row["tipping"], lead.row["tipping_ratio"])
+
+    def _said(self) -> str:
+        if np.isnan(self.ratio):
+            return f"{self.leader} leads {self.other}, but no item in the first places of their lists is judged."
+        share = f"{100 * max(self.share, 0.0):.0f} %"
+        told = "" if self.ratio >= 1 - 1e-9 else "; which is better cannot be told"
+        if self.share <= 0:
+            return (
+                f"{self.leader} leads {self.other} on these judgments{told}: among the judged items, those of "
+                f"{self.other} are liked more often."
+            )
+        liked = f"{100 * self.share / self.ratio:.0f} %"
+        return (
+            f"{self.leader} leads {self.other} on these judgments{told}: if {share} of the unjudged items are liked, "
+            f"the order is reversed, and {liked} of the judged ones are."
+        )
+
+    @property
+    def brief(self) -> str:
+        """The same in a few words."""
+        return f"{self.leader} against {self.other}: unjudged items could reverse it"
+
+
+class NothingDisliked(Fact):
+    """No judged item is disliked, so the judgments do not show what unjudged items would change."""
+
+    metric: str
+
+    def _said(self) -> str:
+        return (
+            f"No item of the lists is known to be disliked, so {self.metric} cannot show whether unjudged items would "
+            "change the order; find out what was shown to users."
+        )
 
 
 class PairsThatDiffer(Fact):

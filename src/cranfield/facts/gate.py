@@ -68,6 +68,9 @@ class Claim(Fact):
     allowed: Margin  # how much worse the system may be
     alpha: float  # the level of the test
     systems: int  # the number of systems over which p-values are corrected
+    # Of the unjudged items, the share that must be liked to reverse the outcome, and whether that is implausible.
+    tipping: float = np.inf
+    told: bool = True
 
     def _said(self) -> str:
         if self.n == 0:
@@ -85,6 +88,8 @@ class Claim(Fact):
             return f"{opening} worse than {base}{end}{least} {self._evidence}."
         side = "least" if self.limit > 0 else "worst"
         worst = f"it is at {side} {limit}" if limit else "no limit can be found"
+        if not self.told:
+            return f"{self.metric}: undecided: {name} against {base} cannot be told{self._reversed}."
         if self.outcome == "shown":
             return f"{opening} {self.allowed.claim(base)}; {worst} {self._evidence}."
         goal = f"within {self.allowed}" if self.allowed.size else "better"
@@ -93,11 +98,22 @@ class Claim(Fact):
         return f"{opening} {than} {base}; {worst} {self._evidence}. {self._wanted}"
 
     @property
+    def _reversed(self) -> str:
+        if np.isnan(self.tipping):
+            return ": no item of the lists is judged"
+        share = f"{100 * max(self.tipping, 0):.0f} %"
+        return f" from these judgments: if {share} of the unjudged items are liked, the outcome is reversed"
+
+    @property
     def brief(self) -> str:
         """The outcome, how bad the system may be, and p: at most 25 words."""
         if self.n == 0:
             return self.sentence
         opening = f"{self.metric}: {self.outcome}: {self.system} is"
+        if not self.told:
+            return (
+                f"{self.metric}: undecided: {self.system} against {self.baseline} cannot be told: too much is unjudged."
+            )
         if self.outcome == "worse":
             by = f" by more than {self.allowed}" if self.allowed.size else ""
             return f"{opening} worse than {self.baseline}{by} (p {p_equals(self.p_worse)})."

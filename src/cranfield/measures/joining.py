@@ -118,9 +118,9 @@ def _groups(parts: Sequence[Scores]) -> tuple[NDArray[np.int16] | None, tuple[st
 
 
 def _services(parts: Sequence[Scores]) -> dict[str, Any]:
-    """Return Coverage@d and the share of unjudged items over all parts, from counts of items."""
-    if any(part.recommended is None or part.unjudged is None for part in parts):
-        return {"recommended": None, "filled": None, "unjudged": None, "longest": 0}
+    """Return Coverage@d and the shares of unjudged and of relevant items over all parts, from counts of items."""
+    if any(part.recommended is None or part.unjudged is None or part.liked is None for part in parts):
+        return {"recommended": None, "filled": None, "unjudged": None, "liked": None, "longest": 0}
     return reduce(add, map(Services.of_scores, parts)).fields
 
 
@@ -148,6 +148,7 @@ def join_folds(folds: Sequence[Scores], repetitions: Sequence[int] | None = None
         overall=_averaged([fold.overall for fold in folds]),
         filled=_averaged([fold.filled for fold in folds]),
         unjudged=_averaged([fold.unjudged for fold in folds]),
+        liked=_averaged([fold.liked for fold in folds]),
         nonexistent=_averaged([fold.nonexistent for fold in folds]),
         item_coverage=_averaged([fold.item_coverage for fold in folds]),
         recommended=None,

@@ -347,11 +347,12 @@ def _trained(train: Ratings | None, judgments: Judgments) -> NDArray[np.int64] |
 
 @dataclass(frozen=True, eq=False)
 class Services:
-    """The number of items in lists, and of judged ones, as systems × metrics; those of disjoint users add up."""
+    """The number of items in lists, of judged and of relevant ones, as systems × metrics; disjoint users add up."""
 
     cutoffs: tuple[int | None, ...]
     recommended: NDArray[np.int64]
     judged: NDArray[np.float64]
+    relevant: NDArray[np.float64]
     longest: int
     lists: int
 
@@ -360,30 +361,39 @@ class Services:
         """Count the items in the lists of each system down to the cut-off of each metric."""
         cutoffs = tuple(metric.cutoff for metric in metrics)
         recommended = np.zeros((len(judged), len(metrics)), dtype=np.int64)
-        known = np.zeros(recommended.shape)
+        known, liked = np.zeros(recommended.shape), np.zeros(recommended.shape)
+        levels = [dict(metric.parameters).get("rel") for metric in metrics]
         for s, lists in enumerate(judged):
-            for n in set(cutoffs):
-                places = [m for m, cutoff in enumerate(cutoffs) if cutoff == n]
+            for n, level in set(zip(cutoffs, levels)):
+                places = [m for m, kind in enumerate(zip(cutoffs, levels)) if kind == (n, level)]
                 recommended[s, places] = np.minimum(lists.lengths, n or longest).sum()
-                # The items of the first n ranks depend on the draw.
-                known[s, places] = np.nan if lists.draw is not None else (lists.ranks <= (n or longest)).sum()
-        return cls(cutoffs, recommended, known, longest, judged[0].n_lists)
+                first = lists.ranks <= (n or longest)
+                relevant = lists.relevant if level is None else lists.grades >= level
+                # The items of the first n ranks depend on the draw; others of a one-relevant list count as disliked.
+                drawn = lists.draw is not None
+                known[s, places] = np.nan if drawn else np.count_nonzero(first)
+                unknown = drawn or lists.known_run.one_relevant
+                liked[s, places] = np.nan if unknown else np.count_nonzero(first & relevant)
+        return cls(cutoffs, recommended, known, liked, longest, judged[0].n_lists)
 
     @classmethod
     def of_scores(cls, scores: Scores) -> Services:
         """Return the counts behind the shares of scores."""
         assert scores.recommended is not None
         assert scores.unjudged is not None
-        # Convert the share back to a count.
+        assert scores.liked is not None
+        # Convert the shares back to counts.
         judged = np.rint((1.0 - np.nan_to_num(scores.unjudged, nan=1.0)) * scores.recommended)
+        liked = np.rint(np.nan_to_num(scores.liked) * scores.recommended)
         cutoffs = tuple(parse(metric).cutoff for metric in scores.metrics)
-        return cls(cutoffs, scores.recommended, judged, scores.longest, scores.n_lists)
+        return cls(cutoffs, scores.recommended, judged, liked, scores.longest, scores.n_lists)
 
     def __add__(self, other: Services) -> Services:
         return Services(
             self.cutoffs,
             self.recommended + other.recommended,
             self.judged + other.judged,
+            self.relevant + other.relevant,
             max(self.longest, other.longest),
             self.lists + other.lists,
         )
@@ -392,12 +402,19 @@ class Services:
     def fields(self) -> dict[str, Any]:
         """The fields of `Scores` that follow from the counts."""
         places = self.lists * np.array([cutoff or self.longest for cutoff in self.cutoffs])
-        nothing = np.full(self.recommended.shape, np.nan)
+
+        def share_of(counts: NDArray[Any]) -> NDArray[np.float64]:
+            nothing = np.full(self.recommended.shape, np.nan)
+            return np.divide(counts, self.recommended, out=nothing, where=self.recommended > 0)
+
         return {
             "recommended": self.recommended,
             "longest": self.longest,
-            "filled": np.divide(self.recommended, places, out=nothing.copy(), where=places > 0),
-            "unjudged": 1.0 - np.divide(self.judged, self.recommended, out=nothing, where=self.recommended > 0),
+            "filled": np.divide(
+                self.recommended, places, out=np.full(self.recommended.shape, np.nan), where=places > 0
+            ),
+            "unjudged": 1.0 - share_of(self.judged),
+            "liked": share_of(self.relevant),
         }
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cranfield.measures.segments import Segments
 
 
-_OF_METRICS = ("overall", "filled", "unjudged", "nonexistent", "recommended")
+_OF_METRICS = ("overall", "filled", "unjudged", "liked", "nonexistent", "recommended")
 """The properties of whole systems, as systems × metrics."""
 
 NOTHING_WHOLE: Mapping[str, Any] = {**dict.fromkeys((*_OF_METRICS, "item_coverage")), "counts": {}}
@@ -70,6 +70,8 @@ class Scores:
         of the longest list of any system for a test user).
     unjudged
         systems × metrics: the share of the recommended items down to the cut-off that have no test rating.
+    liked
+        systems × metrics: the share of the recommended items down to the cut-off that are relevant.
     nonexistent
         systems × metrics, if a catalogue was given: the share of the recommended items down to the cut-off that are not
         in it. They are not among the unjudged ones.
@@ -111,6 +113,8 @@ class Scores:
         The number of training ratings of each list's user, if training ratings were given.
     files
         What keeps the files that values are mapped from; None if the values are in memory.
+    part_of
+        The scores of all lists, if these are some of them; None otherwise.
     """
 
     systems: tuple[str, ...]
@@ -126,6 +130,7 @@ class Scores:
     overall: NDArray[np.float64] | None = None
     filled: NDArray[np.float64] | None = None
     unjudged: NDArray[np.float64] | None = None
+    liked: NDArray[np.float64] | None = None
     item_coverage: NDArray[np.float64] | None = None
     catalogue: str = "test and lists"
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -146,6 +151,7 @@ class Scores:
     nonexistent: NDArray[np.float64] | None = None
     outside_catalogue: tuple[scores_facts.OutsideCatalogue, ...] = ()
     files: Any = field(default=None, repr=False)
+    part_of: Scores | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # Values in a mapped file cannot be written to, so nobody may write to those in memory either.
@@ -474,7 +480,7 @@ class Scores:
 
     def of_lists(self, keep: NDArray[np.bool_]) -> Scores:
         """Return the scores of some of the lists."""
-        return replace(self, **self._lists(keep), **NOTHING_WHOLE)
+        return replace(self, **self._lists(keep), **NOTHING_WHOLE, part_of=self.part_of or self)
 
     def without_lists(self) -> Scores:
         """Return the facts about all lists, without any of them."""

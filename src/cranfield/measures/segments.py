@@ -256,7 +256,7 @@ def measure_segments(
 def _of_users(scores: Scores, segment: Segment) -> Segments:
     groups = segment.codes[scores.users]
     notes = _checked(segment, groups, [str(example) for example in scores.user_ids.ids(scores.users[:3])], "users")
-    return _as_segments(replace(scores, groups=groups, **NOTHING_WHOLE), segment, notes)
+    return _as_segments(replace(scores, groups=groups, **NOTHING_WHOLE, part_of=scores), segment, notes)
 
 
 def _of_ratings(

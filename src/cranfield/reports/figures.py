@@ -53,7 +53,7 @@ def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: 
         size, ends = (lead.share, lead.share_interval) if relative else (lead.gain, lead.interval)
         if relative and np.isnan(ends).any():  # without an interval of the ratio: that of the difference, as a share
             ends = [end / lead.base for end in lead.interval]
-        kind = main.against[lead.systems[0]]
+        kind = main.against[lead.systems[0]].replace("untold", "undecided")
         numbers = {"size": size, "lower": ends[0], "upper": ends[1], "p": lead.row["p_corrected"]}
         label = lead.signed_in(percent=relative)
         rows.append({"system": lead.systems[0], "shown": kind, "label": label, **numbers})

@@ -251,7 +251,7 @@ def read_run(
 # scores
 
 _ARRAYS = ("values", "covered", "users", "judged", "relevant", "groups", "recommended", "trained", "repetitions")
-_TABLES = ("overall", "filled", "unjudged", "nonexistent", "item_coverage")
+_TABLES = ("overall", "filled", "unjudged", "liked", "nonexistent", "item_coverage")
 _TUPLES = (
     *("systems", "metrics", "lower_is_better", "zero_if_undefined", "group_names"),
     *("notes", "warnings", "made_for", "trained_once", "outside_catalogue"),
@@ -316,7 +316,7 @@ def save_comparison(comparison: Comparison, path: Path) -> tuple[list[Path], dic
     kept = [
         field.name
         for field in fields(comparison)
-        if field.name not in ("rows", "samples", "gate", "common", "same_split")
+        if field.name not in ("rows", "samples", "entries", "gate", "common", "same_split")
     ]
     facts = {name: Fact.plain(getattr(comparison, name)) for name in kept}
     facts |= {"averages": plain(comparison.averages), "step": comparison.step.as_dict()}
