@@ -96,7 +96,7 @@ def of_data(folder: Path) -> list[dict[str, object]]:
         runs = cf.recommend(split, list(SYSTEMS[:-1]), length=20, seed=1)
         settings = {} if threshold is None else {"threshold": threshold}
         rows += rows_of(cf.measure(runs, split.test, "P@10", **settings), None, name)
-        print(name, "done", flush=True)
+        print(f"{name} done", flush=True)
     rows += of_cm100k(folder)
     return rows
 
@@ -111,7 +111,7 @@ def of_cm100k(folder: Path) -> list[dict[str, object]]:
             cf.Ratings.of(rows_["user"], rows_["item"], rows_["rating"])
             for rows_ in (known.filter(part), known.filter(~part))
         )
-        runs = cf.recommend(train, list(SYSTEMS), length=20, users=test, seed=seed)
+        runs = cf.recommend(train, list(SYSTEMS), length=20, seed=seed)
         rest = frame.join(known.filter(part), on=["user", "item"], how="anti")
         truth = cf.Ratings.of(rest["user"], rest["item"], rest["rating"])
         by_truth = cf.measure(runs, truth, "P@10", threshold=3)
