@@ -21,11 +21,10 @@ CHOICE = assessment.MetricChoice(
     overlapping=(),
     draws=200,
     systems=8,
-    power=0.5,
+    significant=0.5,
     robustness={"users missing at random": 0.9},
-    agreement=0.75,
 )
-EVIDENCE = "discriminative power 0.50; tau with the order of the whole test set: users missing at random 0.90; tau with other metrics 0.75"
+EVIDENCE = "50% of the pairs of systems differ significantly; tau with the order of the whole test set: users missing at random 0.90"
 FIRST = "comes first in 60%, P@10 (median over users) in 30%, RR in 10%."
 ORDER = assessment.OrderKept("users missing at random", 2, ("AP", 0.9, 0.05), ("RR", 0.5, 0.25))
 APART = assessment.ToldApart("AP", 28, 1.25, 0.75, 0.05, rivals=8)
@@ -39,15 +38,23 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         replace(CHOICE, systems=7, overlapping=(RIVAL, RIVAL, LAST, LAST)),
-        f"No clear choice: there are fewer than eight systems (7) and the intervals of the scores of AP and of P@10 (median over users), P@10 (median over users) and 2 more overlap. AP scores highest ({EVIDENCE}); of 200 draws of the systems it {FIRST}",
+        f"No clear choice: there are fewer than eight systems (7) and the intervals of the scores of AP and of P@10 (median over users), P@10 (median over users) and 2 more overlap. AP scores highest ({EVIDENCE}); of 200 draws of the systems it {FIRST} Next: AP, P@10 (median over users) and RR are defensible, so name one before you compare; no number of systems seems to decide between the first two.",
     ),
     (
-        replace(CHOICE, equal=2, power=None, agreement=None),
-        f"No clear choice: AP and P@10 (median over users) score the same on these data (AP: tau with the order of the whole test set: users missing at random 0.90); of 200 draws of the systems AP {FIRST}",
+        replace(CHOICE, equal=2, significant=None, needed=40),
+        f"No clear choice: AP and P@10 (median over users) score the same on these data (AP: tau with the order of the whole test set: users missing at random 0.90); of 200 draws of the systems AP {FIRST} Next: AP and P@10 (median over users) are defensible, so name one before you compare; about 40 systems would decide between the first two.",
+    ),
+    (
+        replace(CHOICE, holds={"weights": (7, 9), "sizes": (2, 2)}),
+        f"Trust AP most on these data ({EVIDENCE}). This is likely: of 200 draws of the systems it {FIRST} Users are not drawn again; with 7 of 9 other weights of the criteria and 2 of 2 parts of the sizes (large, small) it also scores highest.",
+    ),
+    (
+        replace(CHOICE, systems=7),
+        f"No clear choice: there are fewer than eight systems (7). AP scores highest ({EVIDENCE}); of 200 draws of the systems it {FIRST} Next: assess at least 8 systems.",
     ),
     (
         replace(CHOICE, candidates=(RIVAL,), robustness={}),
-        "P@10 (median over users) was assessed alone (discriminative power 0.50; tau with other metrics 0.75), so there is nothing to compare it with.",
+        "P@10 (median over users) was assessed alone (50% of the pairs of systems differ significantly), so there is nothing to compare it with.",
     ),
     (
         ORDER,
@@ -67,15 +74,15 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         APART,
-        "AP tells the systems apart best (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart best (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         replace(APART, alike=True),
-        "AP tells the systems apart no better than the others (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart no better than the others (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         replace(APART, rivals=0),
-        "AP tells the systems apart (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         assessment.Agreeing((("AP", "nDCG"), ("P", "Recall", "F1"))),

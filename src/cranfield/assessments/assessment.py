@@ -117,7 +117,7 @@ class Assessment:
         return tau.reshape(len(self.metrics), -1)
 
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
-        """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
+        """Return which metric to trust: the criteria are ``significant`` (the share of pairs) and each scenario.
 
         ``weights`` are by criterion; a criterion that is not named has the weight given to `assess`, or 1.
         """
@@ -233,7 +233,7 @@ class Assessment:
 
         n_candidates = len(self.averages) * len(self.metrics)
         better = np.tile(np.where(self.lower_is_better, -1.0, 1.0), len(self.averages))[:, None]
-        samples, folds = {}, {}
+        samples, folds, sizes = {}, {}, {}
         for name in self.scenarios:
             rows = self.samples.filter((pl.col("scenario") == name) & (pl.col("size") < 1.0))
             if rows.height == 0:
@@ -241,6 +241,7 @@ class Assessment:
             values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
             samples[name] = signs(to_decimals(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
+            sizes[name] = rows["size"].to_numpy()[::n_candidates]
         return Evidence(
             tuple(product(self.averages, self.metrics)),
             len(self.systems),
@@ -248,6 +249,7 @@ class Assessment:
             signs(self._ordered.reshape(len(self.whole), n_candidates, -1)),
             samples,
             folds,
+            sizes,
         )
 
     def _apart(self) -> NDArray[np.float64]:

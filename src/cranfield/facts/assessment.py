@@ -21,6 +21,8 @@ LIMITS = (
 FEWEST_SYSTEMS = 8
 """Minimum number of systems; fewer say too little about metrics to choose among them."""
 
+_MOST_SYSTEMS = 1_000  # if more would be needed to decide, none will
+
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
 """How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
 
@@ -49,9 +51,11 @@ class MetricChoice(Fact):
     overlapping: tuple[Candidate, ...]  # those whose intervals overlap with that of the best one
     draws: int
     systems: int
-    power: float | None = None
+    significant: float | None = None  # the share of pairs of systems that differ significantly
     robustness: Mapping[str, float] = field(default_factory=dict)  # the mean tau by what is missing
-    agreement: float | None = None  # the mean tau with other metrics
+    # In how many other choices (weights, sizes of test sets) the same candidate scores highest, of how many.
+    holds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    needed: int | None = None  # about how many systems would tell the first two apart
 
     @property
     def unclear(self) -> str:
@@ -72,13 +76,33 @@ class MetricChoice(Fact):
         if self.equal > 1:
             equal = listed([str(candidate) for candidate in self.candidates[: self.equal]])
             same = f"No clear choice: {equal} score the same on these data ({best}: {self._evidence})"
-            return f"{same}; {self._comes_first(str(best))}."
+            return f"{same}; {self._comes_first(str(best))}.{self._holding(str(best))}{self._what_next}"
         if self.unclear:
             scores = f"{best} scores highest ({self._evidence})"
-            return f"No clear choice: {self.unclear}. {scores}; {self._comes_first('it')}."
+            more = f"{self._holding('it')}{self._what_next}"
+            return f"No clear choice: {self.unclear}. {scores}; {self._comes_first('it')}.{more}"
         # The share is rounded as it is printed, so that the word never contradicts the number.
         sure = next(word for share, word in _SURE.items() if round(best.first, 3) >= share)
-        return f"Trust {best} most on these data ({self._evidence}). This is {sure}: {self._comes_first('it')}."
+        trusted = f"Trust {best} most on these data ({self._evidence}). This is {sure}: {self._comes_first('it')}."
+        return trusted + self._holding("it")
+
+    def _holding(self, who: str) -> str:
+        names = {"weights": "other weights of the criteria", "sizes": "parts of the sizes (large, small)"}
+        kinds = [f"{same} of {number} {names[kind]}" for kind, (same, number) in self.holds.items()]
+        return f" Users are not drawn again; with {listed(kinds)} {who} also scores highest." if kinds else ""
+
+    @property
+    def _what_next(self) -> str:
+        """What to do without a clear choice."""
+        rivals = [*self.candidates[1 : self.equal], *self.overlapping]
+        level = [str(candidate) for candidate in dict.fromkeys([self.candidates[0], *rivals])]
+        if len(level) < 2:
+            return f" Next: assess at least {FEWEST_SYSTEMS} systems."
+        some = listed(level if len(level) <= 4 else [*level[:3], f"{len(level) - 3} more"])
+        decide = "no number of systems seems to decide between the first two"
+        if self.needed is not None and self.needed <= _MOST_SYSTEMS:
+            decide = f"about {max(self.needed, FEWEST_SYSTEMS)} systems would decide between the first two"
+        return f" Next: {some} are defensible, so name one before you compare; {decide}."
 
     def _comes_first(self, who: str) -> str:
         best, *others = self.candidates
@@ -89,9 +113,10 @@ class MetricChoice(Fact):
     @property
     def _evidence(self) -> str:
         kept = ", ".join(f"{missing} {tau:.2f}" for missing, tau in self.robustness.items())
-        said = [] if self.power is None else [f"discriminative power {self.power:.2f}"]
+        said = (
+            [] if self.significant is None else [f"{self.significant:.0%} of the pairs of systems differ significantly"]
+        )
         said += [f"tau with the order of the whole test set: {kept}"] if kept else []
-        said += [] if self.agreement is None else [f"tau with other metrics {self.agreement:.2f}"]
         return "; ".join(said)
 
 
@@ -130,8 +155,9 @@ class ToldApart(Fact):
     def _said(self) -> str:
         how = "no better than the others " if self.alike else "best " if self.rivals else ""
         return (
-            f"{self.metric} tells the systems apart {how}(the p-values of {self.pairs} pairs sum to {self.dp:.3f}; "
-            f"{self.significant:.0%} are below {self.alpha:g}, uncorrected)."
+            f"{self.metric} tells the systems apart {how}(its discriminative power, the sum of the p-values of "
+            f"{self.pairs} pairs, is {self.dp:.3f}, lower is better; {self.significant:.0%} of the pairs are "
+            f"significant at {self.alpha:g}, uncorrected)."
         )
 
     @property

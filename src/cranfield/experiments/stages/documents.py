@@ -49,7 +49,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    version = 4
+    version = 5
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002

@@ -368,7 +368,7 @@ _LOADING, _ASSESSED = 3.0, 5e-8
 
 class _Assess(Stage[Assessment]):
     name, title, level = "assess", "Assessing", "source"
-    exported, version = True, 2
+    exported, version = True, 3
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return line.experiment.assess is not None
