@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -280,10 +281,11 @@ def test_the_one_relevant_design_of_bellogin_is_averaged_over_lists_as_in_equati
     kept = re.sub("^(plsa|svd|wrmf|knn) = .*\n", "", text.replace("users=1000", "users=150"), flags=re.MULTILINE)
     path.write_text(kept, encoding="utf-8")
     results = run(path)
-    means = results.averages().filter(metric="P@10").select("system", "mean").rows()
+    whole = results.averages().filter(pl.col("fold").is_null(), metric="P@10")
+    means = whole.select("system", "mean").rows()
     scores = results.findings("world").scores
     assert dict(means) == pytest.approx(dict(zip(scores.systems, scores.average(by="list")[:, 0])))
-    assert dict(means)["random"] == pytest.approx(0.01, abs=0.002)  # 1/t, equation 5
+    assert dict(means)["random"] == pytest.approx(0.01, abs=0.003)  # 1/t, equation 5
 
 
 def test_the_starting_configuration_of_canamares_castells_and_moffat():
