@@ -75,7 +75,7 @@ def test_the_firm_metric_is_recommended_and_surely_so(evidence):
     row = advice.frame().row(0, named=True)
     assert row["first"] > 0.9
     assert row["lower"] <= row["score"] <= row["upper"] + 1e-12
-    assert row["score"] == pytest.approx((row["power"] + row["ratings"] + row["agreement"]) / 3)
+    assert row["score"] == pytest.approx((row["significant"] + row["ratings"]) / 2)
     clear = replace(advice, rows=_apart(advice.rows), systems=8).fact
     first = round(100 * row["first"], 1)
     assert str(clear) == (
@@ -108,7 +108,7 @@ def test_a_lead_is_judged_in_the_same_draws_of_the_systems():
     better = np.where(rng.random(190) < 0.3, 1.0, easy)
     ordered = np.ones((1, 2, 190), dtype=np.int8)
     evidence = Evidence((("mean", "better"), ("mean", "other")), 20, np.stack([better, easy]), ordered, {}, {})
-    advice = advise(evidence, {"agreement": 0})
+    advice = advise(evidence)
     best, other = advice.rows.iter_rows(named=True)
     assert (best["metric"], best["lead_lower"]) == ("better", 0.0)
     assert best["lower"] < other["upper"]
@@ -119,16 +119,71 @@ def test_a_lead_is_judged_in_the_same_draws_of_the_systems():
     assert other["lead_lower"] == pytest.approx(np.quantile(scores[:, 0] - scores[:, 1], 0.01))
 
 
-def test_the_word_power_alone_is_not_shown(evidence):
-    shown = str(replace(advise(evidence), systems=8))
-    assert "discriminative power" in shown
-    assert "power" not in shown.replace("discriminative power", "")
+def test_significant_pairs_are_not_called_discriminative_power_which_is_the_sum_of_p_values(evidence):
+    assert "power" not in str(replace(advise(evidence), systems=8))
+
+
+def test_agreement_with_other_metrics_is_shown_and_does_not_count(evidence):
+    advice = advise(evidence)
+    assert "agreement" in advice.frame().columns
+    assert "agreement" not in advice.criteria
+    with pytest.raises(SettingError, match="there is no criterion 'agreement' to weight"):
+        advise(evidence, {"agreement": 1})
+    # Metrics that resemble each other agree, but they order the systems of small test sets no better.
+    copies = [0, 1, 2, 1, 1, 1]
+    crowd = Evidence(
+        tuple(("mean", f"m{k}") for k in range(6)),
+        6,
+        evidence.apart[copies],
+        evidence.whole[:, copies],
+        {"ratings": evidence.samples["ratings"][:, copies]},
+        evidence.folds,
+    )
+    assert advise(crowd).best == ("m0", "mean")
+
+
+def test_it_is_said_over_which_weights_and_sizes_the_first_stays_first():
+    rng = np.random.default_rng(1)
+    truth = np.linspace(0.1, 0.6, 8)
+    # The first metric is firm on large test sets, the second on small ones; the first tells more pairs apart.
+    noise = np.array([[0.01, 0.3]] * 20 + [[0.3, 0.25]] * 20)[:, :, None]
+    samples = signs(truth + noise * rng.normal(size=(40, 2, 8)))
+    whole, sizes = signs(np.broadcast_to(truth, (1, 2, 8))), np.repeat([0.9, 0.1], 20)
+    apart = np.array([[1.0] * 20 + [0.0] * 8, [1.0] * 14 + [0.0] * 14])
+    names = (("mean", "one"), ("mean", "two"))
+    given = Evidence(names, 8, apart, whole, {"ratings": samples}, {"ratings": np.zeros(40, int)}, {"ratings": sizes})
+    advice = advise(given)
+    assert advice.best[0] == "one"
+    first = [advise(given, weights).best[0] for weights in ({"ratings": 0}, {"ratings": 2}, {"significant": 2})]
+    alone = advise(given, {"significant": 0}).best[0]
+    same = 2 * (alone == "one") + sum(
+        2 * (first[0] == "one") if k == 0 else name == "one" for k, name in enumerate(first)
+    )
+    assert advice.holds["weights"] == (same, 6)
+    large, small = (
+        advise(replace(given, samples={"ratings": samples[part]}, folds={"ratings": np.zeros(20, int)}, sizes={})).best[
+            0
+        ]
+        for part in (sizes > 0.5, sizes < 0.5)
+    )
+    assert advice.holds["sizes"] == ((large == "one") + (small == "one"), 2)
+    assert advice.facts[1].holds == advice.holds
+
+
+def test_how_many_systems_would_decide_follows_from_the_spread_over_draws():
+    drawn = np.array([[0.8, 0.5, 0.9], [0.6, 0.5, 0.4], [0.7, 0.8, 0.6]])
+    error = np.std([0.8 - 0.9, 0.6 - 0.4, 0.7 - 0.6], ddof=1)
+    score = np.array([0.8, 0.3, 0.7])
+    assert advice_module._needed(score, drawn, 10) == int(np.ceil(10 * (1.96 * error / 0.1) ** 2))
+    assert advice_module._needed(np.array([0.8, 0.8, 0.1]), drawn, 10) is None
+    assert advice_module._needed(score[:1], drawn[:, :1], 10) is None
 
 
 def test_the_candidates_of_an_advice_keep_the_order_of_its_rows():
-    columns = {"metric": ["a", "b", "c"], "average": ["mean", "median", "mean"], "power": [0.5] * 3}
+    columns = {"metric": ["a", "b", "c"], "average": ["mean", "median", "mean"], "significant": [0.5] * 3}
     ends = {"score": [0.5, 0.4, 0.4], "lead_lower": [0.0, 0.02, -0.01]}
-    choice = Advice(pl.DataFrame({**columns, **ends, "first": [0.2, 0.1, 0.7]}), {"power": 1.0}, ("power",), 10, 8).fact
+    rows = pl.DataFrame({**columns, **ends, "first": [0.2, 0.1, 0.7]})
+    choice = Advice(rows, {"significant": 1.0}, ("significant",), 10, 8).fact
     assert [(rival.metric, rival.average, rival.first) for rival in choice.candidates] == [
         ("a", "mean", 0.2),
         ("b", "median", 0.1),
@@ -141,7 +196,7 @@ def test_the_candidates_of_an_advice_keep_the_order_of_its_rows():
 
 def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_sure(evidence):
     twins = replace(evidence, apart=evidence.apart[[0, 0, 2]], samples={}, folds={})
-    alike = advise(twins, {"agreement": 0})
+    alike = advise(twins)
     assert alike.frame()["first"].to_list() == [0.5, 0.5, 0.0]
     assert alike.fact.equal == 2
     assert alike.sentence() == "No clear choice: firm and wavering score the same on these data."
@@ -149,7 +204,7 @@ def test_a_first_place_that_is_shared_counts_in_equal_parts_and_is_not_called_su
 
 
 def test_what_is_no_mapping_no_number_of_draws_and_no_seed_is_refused(evidence):
-    for weights in (["power"], "power", 5):
+    for weights in (["significant"], "significant", 5):
         with pytest.raises(SettingError, match="give a mapping"):
             advise(evidence, weights)
     for wrong in ({"draws": 0}, {"draws": 2.5}, {"draws": "many"}, {"seed": -1}, {"seed": "x"}):
@@ -163,15 +218,15 @@ def test_weights_are_shares_of_each_other_however_large(evidence):
 
 
 def test_the_weights_are_the_users(evidence):
-    only_power = advise(evidence, {"ratings": 0, "agreement": 0})
-    assert only_power.frame()["score"].to_list() == pytest.approx([1.0, 8 / 15, 0.0])
-    assert only_power.criteria == ("power",)
+    only_significant = advise(evidence, {"ratings": 0})
+    assert only_significant.frame()["score"].to_list() == pytest.approx([1.0, 8 / 15, 0.0])
+    assert only_significant.criteria == ("significant",)
     with pytest.raises(SettingError, match="did you mean 'ratings'"):
         advise(evidence, {"rating": 2})
     with pytest.raises(SettingError, match="at least 0"):
-        advise(evidence, {"power": -1})
+        advise(evidence, {"significant": -1})
     with pytest.raises(SettingError, match="no criterion"):
-        advise(evidence, {"power": 0, "ratings": 0, "agreement": 0})
+        advise(evidence, {"significant": 0, "ratings": 0, "agreement": 0})
 
 
 def test_the_same_seed_gives_the_same_advice_and_many_samples_are_thinned(evidence, monkeypatch):

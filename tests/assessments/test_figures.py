@@ -53,7 +53,7 @@ def test_the_advice_has_a_point_and_an_interval_for_each_metric(assessed):
     rows = chart["data"]["values"] if "data" in chart else chart["layer"][0]["data"]["values"]
     advised = assessed.frame("advice").filter(average="mean")
     assert [row["metric"] for row in rows] == advised["metric"].to_list()
-    assert [row["score"] for row in rows] == advised["score"].to_list()
+    assert [row["score"] for row in rows] == pytest.approx(advised["score"].to_list(), rel=1e-6)
 
 
 def test_cutoffs_are_in_shades_of_one_colour():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cranfield import Ratings, SettingError
+from cranfield.assessments.assessing import Assessing
 from cranfield.assessments.scenarios import SCENARIOS, SIZES, _smallest, grids_of, scenario, sizes_of
 from cranfield.judgments import Judgments
 
@@ -70,7 +71,10 @@ def test_a_grid_that_cannot_be_is_refused(sizes):
 
 def test_a_scenario_can_have_sizes_of_its_own():
     ways = [scenario("ratings"), scenario("popular")]
-    assert grids_of(ways, {"popular": "top"}) == {"ratings": SIZES["fives"], "popular": SIZES["top"]}
+    assert grids_of(ways, {"popular": "fives"}) == {"ratings": SIZES["fives"], "popular": SIZES["fives"]}
+    # The grids of Valcarce et al. (2018), section 5: 100 to 5 % of the ratings, and 100 to 80 % of the items.
+    assert grids_of(ways, "papers") == {"ratings": SIZES["fives"], "popular": SIZES["top"]}
+    assert Assessing().sizes == "papers"
     assert grids_of(ways, [0.5]) == {"ratings": (0.5,), "popular": (0.5,)}
     with pytest.raises(SettingError, match="users"):
         grids_of(ways, {"users": "top"})

@@ -94,7 +94,7 @@ def test_the_study_of_cutoffs_has_the_evidence_at_each(world):
     row = frame.filter((pl.col("family") == "P") & (pl.col("cutoff") == 5)).row(0, named=True)
     assert row["ratings"] == pytest.approx(robust["tau"].mean())
     power = found.frame("power").filter(pl.col("metric") == "P@5").row(0, named=True)
-    assert row["power"] == pytest.approx(power["significant"])
+    assert row["significant"] == pytest.approx(power["significant"])
     assert found.of_family("nDCG") == ["nDCG@1", "nDCG@5", "nDCG@20"]
     with pytest.raises(SettingError, match="did you mean 'nDCG'"):
         found.of_family("nDGC")

@@ -171,6 +171,8 @@ def test_a_metric_without_expectations_has_no_neutral_protocols_on_given_lists(g
     assert isinstance(found.notes[0], bias_facts.NoteOn)
     assert found.notes[0].names == ()
     assert bias_facts.PopularityRemark("no neutral protocol") in found.facts()
+    trained = cf.bias(split.train, ["popularity", "random"], metric="ERR@5", splits=1)
+    assert [protocol.name for protocol in trained.protocols] == ["AR"]
 
 
 def test_protocols_that_are_not_possible_are_left_out_and_the_reason_is_given(world):

@@ -189,9 +189,9 @@ def test_the_correlation_of_the_top_can_be_asked_for(files, cranfield):
 
 
 def test_weights_change_the_advice(files, cranfield):
-    none = ("--weight", "agreement=0", "--scenario", "ratings", "--weight", "ratings=0")
+    none = ("--weight", "significant=2", "--scenario", "ratings", "--weight", "ratings=0")
     (first, *_) = json.loads(cranfield("assess", *OPTIONS, *none, "--study", "advice", "--format", "json").out)["rows"]
-    assert first["score"] == pytest.approx(first["power"])
+    assert first["score"] == pytest.approx(first["significant"])
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_weights_change_the_advice(files, cranfield):
         (("--sizes", "1,2"), "sizes"),
         (("--cutoffs", "5,x"), "--cutoffs"),
         (("--cutoffs", "2.5"), "--cutoffs"),
-        (("--weight", "power"), "power=2"),
+        (("--weight", "significant"), "significant=2"),
         (("--weight", "speed=2"), "criterion"),
         (("--average", "meen"), "did you mean 'mean'"),
         (("--samples", "0"), "samples"),

@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,8 +25,9 @@ from cranfield.experiments import (
     run,
     schema,
 )
-from cranfield.experiments.file import PRESETS, experiment_of, moved, toml_of
+from cranfield.experiments.file import experiment_of, moved, toml_of
 from cranfield.experiments.inputs import load, origin
+from cranfield.experiments.presets import PRESETS
 
 
 def _read(tmp_path: Path, text: str) -> Experiment:
@@ -253,14 +255,37 @@ def test_other_features_are_other_data(tmp_path):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_written_as_a_file_that_states_it_and_runs(name, tmp_path):
+def test_a_preset_is_written_as_a_file_that_states_it(name, tmp_path):
     path = new_experiment(tmp_path / "experiment.toml", preset=name)
     assert read_experiment(path) == PRESETS[name].experiment
-    text = path.read_text(encoding="utf-8")
-    small = text.replace("world(users=1000, items=500, ratings=50000)", "world(users=60, items=40, ratings=900)")
-    # Compiling MF would take longer than everything else.
-    path.write_text(re.sub("^MF = .*$", 'MF = "puresvd(factors=4)"', small, flags=re.MULTILINE), encoding="utf-8")
+
+
+_LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("valcarce2018", "valcarce2020")]
+
+
+@pytest.mark.parametrize("name", ["canamares2020", "bellogin2017", "aftab2022", *_LONG])
+def test_a_preset_runs(name, tmp_path):
+    path = new_experiment(tmp_path / "experiment.toml", preset=name)
+    small = re.sub(r"world\(.*?\)", "world(users=60, items=40, ratings=900)", path.read_text(encoding="utf-8"))
+    # Compiling and training learned systems would take longer than everything else.
+    learned = "^(MF|BPR-MF|slim|ht|svd|bprmf|wrmf|lda|plsa|rm2|uir) = .*$"
+    small = re.sub(learned, r'\1 = "puresvd(factors=4)"', small, flags=re.MULTILINE)
+    small = re.sub(r"^\[assess\]$", "[assess]\nsamples = 2\nsizes = [0.5]", small, flags=re.MULTILINE)
+    path.write_text(small, encoding="utf-8")
     assert run(path).finished
+
+
+def test_the_one_relevant_design_of_bellogin_is_averaged_over_lists_as_in_equation_1(tmp_path):
+    path = new_experiment(tmp_path / "experiment.toml", preset="bellogin2017")
+    text = path.read_text(encoding="utf-8").replace("items=500, ratings=50000", "items=200, ratings=9000")
+    kept = re.sub("^(plsa|svd|wrmf|knn) = .*\n", "", text.replace("users=1000", "users=150"), flags=re.MULTILINE)
+    path.write_text(kept, encoding="utf-8")
+    results = run(path)
+    whole = results.averages().filter(pl.col("fold").is_null(), metric="P@10")
+    means = whole.select("system", "mean").rows()
+    scores = results.findings("world").scores
+    assert dict(means) == pytest.approx(dict(zip(scores.systems, scores.average(by="list")[:, 0])))
+    assert dict(means)["random"] == pytest.approx(0.01, abs=0.003)  # 1/t, equation 5
 
 
 def test_the_starting_configuration_of_canamares_castells_and_moffat():
@@ -272,7 +297,7 @@ def test_the_starting_configuration_of_canamares_castells_and_moffat():
 
 
 def test_a_preset_that_is_not_there_is_answered_with_those_that_are(tmp_path):
-    with pytest.raises(SettingError, match="preset='canamares' is not one of canamares2020; did you mean"):
+    with pytest.raises(SettingError, match="preset='canamares' is not one of canamares2020, valcarce2018"):
         new_experiment(tmp_path / "experiment.toml", preset="canamares")
     assert not (tmp_path / "experiment.toml").exists()
 

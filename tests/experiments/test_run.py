@@ -24,7 +24,7 @@ from cranfield._errors import (
 )
 from cranfield.cli import main
 from cranfield.experiments import Decisions, Results, Source, System, plan, run
-from cranfield.experiments.file import PRESETS
+from cranfield.experiments.presets import PRESETS
 from cranfield.splits import apply
 from cranfield.store.store import Store
 

@@ -49,6 +49,19 @@ SAID: list[tuple[Fact, str]] = [
         "P@10 (median over users) was assessed alone, so there is nothing to compare it with.",
     ),
     (
+        assessment.AdviceScope("AP", {"weights": (7, 9), "sizes": (2, 2)}),
+        "With 7 of 9 other weights of the criteria and 2 of 2 parts of the sizes (large, small) AP also scores highest; users are not drawn again.",
+    ),
+    (assessment.NextStep(("AP",)), "Next: assess at least 8 systems."),
+    (
+        assessment.NextStep(("AP", "RR"), 40),
+        "Next: AP and RR are defensible, so name one before you compare; about 40 systems would decide between the first two.",
+    ),
+    (
+        assessment.NextStep(("AP", "RR", "P@10", "nDCG")),
+        "Next: AP, RR, P@10 and 1 more are defensible, so name one before you compare; no number of systems seems to decide between the first two.",
+    ),
+    (
         ORDER,
         "With users missing at random, AP keeps the order of the systems best (mean tau 0.900, 5% of the pairs flip) and RR least (0.500, 25%).",
     ),
@@ -66,15 +79,15 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         APART,
-        "AP tells the systems apart best (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart best (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         replace(APART, alike=True),
-        "AP tells the systems apart no better than the others (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart no better than the others (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         replace(APART, rivals=0),
-        "AP tells the systems apart (the p-values of 28 pairs sum to 1.250; 75% are below 0.05, uncorrected).",
+        "AP tells the systems apart (its discriminative power, the sum of the p-values of 28 pairs, is 1.250, lower is better; 75% of the pairs are significant at 0.05, uncorrected).",
     ),
     (
         assessment.Agreeing((("AP", "nDCG"), ("P", "Recall", "F1"))),

@@ -111,12 +111,12 @@ SAID: list[tuple[Fact, str]] = [
         "AR-NN: 1,687 non-relevant items in a list, so that a random ranking has a precision of 0.0044, as in UAR",
     ),
     (
-        bias.HowMeasured(99, "list", 5, exact=True),
+        bias.HowMeasured(99, "list", 5),
         "1R, P1R and U1R: 99 non-relevant items in a list, in expectation over the draw; averaged by list, as in equation (1). Tests are over users and 5 random splits; what popularity explains is of the first",
     ),
     (
-        bias.HowMeasured(99, "user", 1, exact=False),
-        "1R, P1R and U1R: 99 non-relevant items in a list, drawn once; averaged by user. Tests are over users of one split, so p-values leave out how much another split would change",
+        bias.HowMeasured(99, "user", 1),
+        "1R, P1R and U1R: 99 non-relevant items in a list, in expectation over the draw; averaged by user. Tests are over users of one split, so p-values leave out how much another split would change",
     ),
     (
         bias.OutsideLists(1000, 0.25, ("P1R", "U1R", "UAR")),

@@ -5,10 +5,11 @@ from cranfield.assessments.assessing import NINE, assess, assess_folds
 from cranfield.assessments.assessment import STUDIES, Assessment
 from cranfield.assessments.fold import Chunks, Fold, Sampling, rounded_to
 from cranfield.assessments.power import DiscriminativePower, discriminative_power
-from cranfield.assessments.scenarios import SCENARIOS, SIZES, Scenario, sizes_of
+from cranfield.assessments.scenarios import PAPERS, SCENARIOS, SIZES, Scenario, sizes_of
 
 __all__ = [
     "NINE",
+    "PAPERS",
     "SCENARIOS",
     "SIZES",
     "STUDIES",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -16,11 +16,13 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
 from cranfield._streams import stream
 from cranfield._table import Cell, Table
+from cranfield.assessments.holding import held
+from cranfield.facts import Fact
 from cranfield.facts import assessment as assessment_facts
 from cranfield.metrics import metric_label
 
-NAMES = {"power": "discriminative power"}
-"""Displayed names of criteria, if they differ from the criterion; tests have a power, too."""
+NAMES = {"significant": "significant pairs"}
+"""Displayed names of criteria, if they differ from the criterion."""
 
 # A lead counts as chance if it is gone in more than this share of the draws.
 _CHANCE = 0.01
@@ -39,19 +41,20 @@ class Evidence:
     whole: NDArray[np.int8]  # folds × candidates × pairs: the sign of the difference on the whole test set
     samples: Mapping[str, NDArray[np.int8]]  # by scenario, samples × candidates × pairs: the same on smaller test sets
     folds: Mapping[str, NDArray[np.int64]]  # by scenario, the fold of each sample
+    sizes: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)  # by scenario, the size of each sample
 
     @property
     def criteria(self) -> list[str]:
-        """The criteria by which candidates are judged."""
-        return ["power", *self.samples, "agreement"]
+        """The criteria by which candidates are judged; agreement with other metrics is shown, but is no quality."""
+        return ["significant", *self.samples]
 
     def judge(self, multiplicity: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return draws × criteria × candidates, given how many times each draw contains each system.
+        """Return draws × criteria and agreement × candidates, given how often each draw contains each system.
 
         ``multiplicity`` is draws × systems. A pair counts once for each combination of its copies; a system is not
-        compared with its own copy. The criteria are the share of the tested pairs that differ significantly, the mean
-        tau-b with the whole test set in each scenario, and the mean tau-b with the other metrics under the same
-        average.
+        compared with its own copy. The criteria are the share of the tested pairs that differ significantly, and the
+        mean tau-b with the whole test set in each scenario. The last row is the mean tau-b with the other metrics under
+        the same average.
         """
         first, second = np.triu_indices(self.systems, 1)
         weights = multiplicity[:, first] * multiplicity[:, second]
@@ -71,6 +74,7 @@ class Evidence:
             self,
             samples={name: signs[:: step[name]] for name, signs in self.samples.items()},
             folds={name: fold[:: step[name]] for name, fold in self.folds.items()},
+            sizes={},
         )
 
     def _agreement(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -129,18 +133,20 @@ class Advice:
     criteria: tuple[str, ...]
     draws: int
     systems: int
+    holds: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # see `held`
+    needed: int | None = None  # about how many systems would tell the first two apart
     limits: ClassVar[tuple[str, ...]] = assessment_facts.LIMITS
     """What the advice cannot take into account."""
 
     def frame(self) -> pl.DataFrame:
         """Return one row per metric and average, the recommended one first.
 
-        ``score`` is the weighted mean of the criteria: ``power``, discriminative power, the share of pairs of systems
-        that differ significantly; one column per scenario, the mean tau with the whole test set over all sizes;
-        ``agreement``, the mean tau with the other metrics. ``lower, upper`` is the score's 95 % interval and
-        ``lead_lower`` the lower end of the 98 % interval of the best score minus this one, over the same bootstrap
-        draws of the systems; ``first`` is the share of draws in which the metric comes first; if k metrics share the
-        first place, each counts 1/k, so the column adds up to 1.
+        ``score`` is the weighted mean of the criteria: ``significant``, the share of pairs of systems that differ
+        significantly, and one column per scenario, the mean tau with the whole test set over all sizes. ``lower,
+        upper`` is the score's 95 % interval and ``lead_lower`` the lower end of the 98 % interval of the best score
+        minus this one, over the same bootstrap draws of the systems; ``first`` is the share of draws in which the
+        metric comes first; if k metrics share the first place, each counts 1/k, so the column adds up to 1.
+        ``agreement`` is the mean tau with the other metrics, which is not part of the score.
         """
         return self.rows
 
@@ -164,6 +170,20 @@ class Advice:
             draws=self.draws,
             systems=self.systems,
         )
+
+    @property
+    def facts(self) -> list[Fact]:
+        """The metric to trust, over which other choices it stays first, and what to do without a clear choice."""
+        choice, facts = self.fact, list[Fact]([self.fact])
+        if len(choice.candidates) < 2:
+            return facts
+        best = str(choice.candidates[0])
+        if self.holds:
+            facts.append(assessment_facts.AdviceScope(best, self.holds))
+        if choice.unclear or choice.equal > 1:
+            level = dict.fromkeys([*choice.candidates[: max(choice.equal, 1)], *choice.level])
+            facts.append(assessment_facts.NextStep(tuple(map(str, level)), self.needed))
+        return facts
 
     @property
     def unclear(self) -> str:
@@ -208,8 +228,8 @@ class Advice:
 
 
 _CRITERIA = (
-    "discriminative power is the share of pairs of systems that are told apart, agreement is the mean tau with "
-    "other metrics, and each of the others is the mean tau with the whole test set when that part is missing"
+    "significant pairs is the share of pairs of systems that differ significantly, and each of the others is the mean "
+    "tau with the whole test set when that part is missing"
 )
 
 
@@ -218,9 +238,9 @@ def advise(
 ) -> Advice:
     """Rank the candidates by the weighted mean of the criteria.
 
-    ``weights`` are by criterion: ``power``, the scenarios and ``agreement``; those not named count 1. A candidate that
-    cannot be judged by a criterion, such as a metric of the whole system by significance, gets 0 there. Bootstrap draws
-    of the systems show how certain the ranking is.
+    ``weights`` are by criterion: ``significant`` and the scenarios; those not named count 1. A candidate that cannot be
+    judged by a criterion, such as a metric of the whole system by significance, gets 0 there. Bootstrap draws of the
+    systems show how certain the ranking is.
     """
     draws, seed = _checks.whole("draws", draws), _checks.whole("seed", seed, at_least=0)
     whole = evidence.judge(np.ones((1, evidence.systems)))[0]
@@ -242,12 +262,22 @@ def advise(
     averages, metrics = zip(*evidence.candidates)
     columns = {"metric": metrics, "average": averages, "score": score, "lower": lower, "upper": upper}
     columns |= {"lead_lower": lead, "first": first}
-    columns |= {name: whole[c] for c, name in enumerate(evidence.criteria)}
+    columns |= {name: whole[c] for c, name in enumerate([*evidence.criteria, "agreement"])}
     rows = pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
     rows = rows.sort("score", descending=True, nulls_last=True, maintain_order=True)
     rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1))
     named = tuple(evidence.criteria[c] for c in known)
-    return Advice(rows.select("rank", pl.exclude("rank")), counted, named, draws, evidence.systems)
+    choices = held(evidence, {evidence.criteria[c]: weight for c, weight in zip(known, share / share.max())})
+    rows = rows.select("rank", pl.exclude("rank"))
+    return Advice(rows, counted, named, draws, evidence.systems, choices, _needed(score, drawn, evidence.systems))
+
+
+def _needed(score: NDArray[np.float64], drawn: NDArray[np.float64], systems: int) -> int | None:
+    """Return about how many systems would tell the first two apart: n (1.96 s / d)², as errors go by 1/√n."""
+    best, *others = np.argsort(-score, kind="stable")[:2].tolist()
+    ahead = score[best] - score[others[0]] if others else 0.0
+    error = float((drawn[:, best] - drawn[:, others[0]]).std(ddof=1)) if others and len(drawn) > 1 else np.nan
+    return int(np.ceil(systems * (1.96 * error / ahead) ** 2)) if ahead > 0 and error > 0 else None
 
 
 def weights_of(weights: Mapping[str, float] | None, criteria: Sequence[str]) -> dict[str, float]:

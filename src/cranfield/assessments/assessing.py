@@ -73,7 +73,7 @@ class Assessing(DecisionGroup):
 
     threshold: float | str | None = AUTO
     scenarios: Any = checked_field(tuple(SCENARIOS), lambda _, value: _distinct("scenario", scenario, value))
-    sizes: Sizes | Mapping[str, Sizes] = "fives"
+    sizes: Sizes | Mapping[str, Sizes] = "papers"
     samples: int = checked_field(50, partial(_checks.whole, at_most=_checks.MOST_DRAWS))
     averages: Any = checked_field("mean", lambda _, value: _distinct("average", Average.of, value))
     cutoffs: Sequence[int] | bool = False
@@ -142,9 +142,9 @@ def assess(
         How the test set is made smaller: ``ratings``, ``items``, ``popular``, ``users``, ``large``. The default is all
         of them.
     sizes
-        The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %), or
-        any numbers from 0 to 1. A mapping gives sizes by scenario, such as ``{"popular": "top"}``; scenarios that it
-        does not name use ``fives``.
+        The shares that remain: ``fives`` (100 to 5 % in steps of 5), ``ones`` (100 to 1 %), ``top`` (100 to 80 %),
+        ``papers`` (``top`` if popular items are removed, otherwise ``fives``), or any numbers from 0 to 1. A mapping
+        gives sizes by scenario, such as ``{"popular": "fives"}``; scenarios that it does not name use ``papers``.
     samples
         The number of samples per size in the random scenarios.
     averages
@@ -160,7 +160,7 @@ def assess(
         What to do with lists for which a metric is undefined: count them as ``zero``, or ``leave out``.
     significance, alpha
         The test for discriminative power, as in `compare`, and its level. In the advice, an average without a test
-        (median, trimmed) has the power of the first average with a test, or of the mean if there is none.
+        (median, trimmed) has the significant pairs of the first average with a test, or of the mean.
     resamples
         The number of resamples of Sakai's bootstrap, which adds his measures of discriminative power to the p-values.
         By default there is no bootstrap, since it takes longer than the tests. See `discriminative_power`.
@@ -219,7 +219,7 @@ def assess_folds(
     sampling = Sampling(how.averages, how.correlation, how.decimals, how.alpha, how.samples, how.seed)
     comparing = Comparing(significance=how.significance, correction="none", alpha=how.alpha)
     grids, chunks = grids_of(how.scenarios, how.sizes), Chunks(how.out)
-    weights_of(how.weights, ["power", *(name for name, grid in grids.items() if min(grid) < 1.0), "agreement"])
+    weights_of(how.weights, ["significant", *(name for name, grid in grids.items() if min(grid) < 1.0)])
     measuring = Measuring(metrics=wanted, threshold=how.threshold, lists=how.lists)
     given = ("undefined", "similarity", "ties", "gaps", "negative_grades", "strict", "engine", "memory")
     reading = {name: getattr(how, name) for name in given}

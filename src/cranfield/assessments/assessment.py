@@ -118,7 +118,7 @@ class Assessment:
         return tau.reshape(len(self.metrics), -1)
 
     def advice(self, weights: Mapping[str, float] | None = None, *, draws: int = 200, seed: int = 0) -> Advice:
-        """Return which metric to trust: the criteria are ``power``, each scenario and ``agreement``.
+        """Return which metric to trust: the criteria are ``significant`` (the share of pairs) and each scenario.
 
         ``weights`` are by criterion; a criterion that is not named has the weight given to `assess`, or 1.
         """
@@ -239,7 +239,7 @@ class Assessment:
 
         n_candidates = len(self.averages) * len(self.metrics)
         better = np.tile(np.where(self.lower_is_better, -1.0, 1.0), len(self.averages))[:, None]
-        samples, folds = {}, {}
+        samples, folds, sizes = {}, {}, {}
         for name in self.scenarios:
             rows = self.samples.filter((pl.col("scenario") == name) & (pl.col("size") < 1.0))
             if rows.height == 0:
@@ -247,12 +247,13 @@ class Assessment:
             values = rows["values"].to_numpy().reshape(-1, n_candidates, len(self.systems))
             samples[name] = signs(to_decimals(values, self.step.settings["decimals"]) * better)
             folds[name] = rows["fold"].to_numpy()[::n_candidates].astype(np.int64) - 1
+            sizes[name] = rows["size"].to_numpy()[::n_candidates]
         candidates, apart = tuple(product(self.averages, self.metrics)), self._apart()
         whole = signs(self._ordered.reshape(len(self.whole), n_candidates, -1))
         places = [k for k, (_, metric) in enumerate(candidates) if metric in self._advised]
         samples = {name: own[:, places] for name, own in samples.items()}
         kept = tuple(candidates[place] for place in places)
-        return Evidence(kept, len(self.systems), apart[places], whole[:, places], samples, folds)
+        return Evidence(kept, len(self.systems), apart[places], whole[:, places], samples, folds, sizes)
 
     def _apart(self) -> NDArray[np.float64]:
         """Return candidates × pairs: whether the systems differ significantly; untested averages use the first."""
@@ -273,7 +274,7 @@ class Assessment:
     def facts(self) -> list[Fact]:
         """The facts of the studies in the order in which they are said."""
         kept = [fact for name in self.scenarios for fact in self._order_kept(name)]
-        return [self.advice().fact, *kept, *self._told_apart(), *self._agreeing()]
+        return [*self.advice().facts, *kept, *self._told_apart(), *self._agreeing()]
 
     def _order_kept(self, scenario: str) -> list[Fact]:
         mean = (

@@ -151,13 +151,13 @@ def correlation(
 
 
 def cutoffs(assessment: Assessment, *, average: str | None = None, style: Style = "screen") -> Any:
-    """Return power, robustness and agreement of each metric against its cut-off."""
+    """Return significant pairs, robustness and agreement of each metric against its cut-off."""
     frame = _under(assessment, "cutoffs", average).filter(pl.col("cutoff").is_not_null())
     if frame.height == 0:
         raise SettingError("no metric was assessed at several cut-offs; ask for cutoffs=[5, 10, 20] or cutoffs=True")
     families = frame["family"].unique(maintain_order=True).to_list()
     alt = altair()
-    titles = {"power": "share of pairs told apart", "agreement": "mean tau with the other metrics"}
+    titles = {"significant": "share of significant pairs", "agreement": "mean tau with the other metrics"}
     titles |= {name: f"mean tau, {SCENARIOS[name].title}" for name in assessment.scenarios if name in frame.columns}
     x, y = alt.X("cutoff:Q", title="cut-off"), alt.Y("value:Q", title=None, scale=alt.Scale(zero=False))
     charts = []

@@ -103,13 +103,18 @@ SIZES: Mapping[str, tuple[float, ...]] = {
     name: tuple(percent / 100 for percent in percents)
     for name, percents in (("fives", range(100, 0, -5)), ("ones", range(100, 0, -1)), ("top", range(100, 79, -1)))
 }
-"""The papers' grids of sizes: 100 to 5 % in steps of 5, 100 to 1 %, and 100 to 80 % in steps of 1."""
+"""Grids of sizes: 100 to 5 % in steps of 5, 100 to 1 %, and 100 to 80 % in steps of 1."""
+
+PAPERS = "papers"
+"""The grids of Valcarce et al. (2018): ``top`` if the most popular items are removed, otherwise ``fives``."""
 
 
-def sizes_of(sizes: Sizes) -> tuple[float, ...]:
+def sizes_of(sizes: Sizes, scenario: str = "") -> tuple[float, ...]:
     """Return a grid of sizes by name (``fives``, ``ones``, ``top``), or check one that is given; largest first."""
+    if isinstance(sizes, str) and scenario and sizes == PAPERS:
+        return SIZES["top" if scenario == "popular" else "fives"]
     if isinstance(sizes, str):
-        return SIZES[_checks.one_of("sizes", sizes, SIZES)]
+        return SIZES[_checks.one_of("sizes", sizes, (*SIZES, PAPERS) if scenario else SIZES)]
     given = sizes if isinstance(sizes, Iterable) else [sizes]
     checked = sorted({1.0 if size == 1.0 else _checks.share("sizes", size) for size in given}, reverse=True)
     if not checked:
@@ -118,10 +123,10 @@ def sizes_of(sizes: Sizes) -> tuple[float, ...]:
 
 
 def grids_of(scenarios: Sequence[Scenario], sizes: Sizes | Mapping[str, Sizes]) -> dict[str, tuple[float, ...]]:
-    """Return the sizes of each scenario: the same for all, or by name, with ``fives`` for those not named."""
+    """Return the sizes of each scenario: the same for all, or by name, with those of the papers if not named."""
     names = [scenario.name for scenario in scenarios]
     if not isinstance(sizes, Mapping):
-        return dict.fromkeys(names, sizes_of(sizes))
+        return {name: sizes_of(sizes, name) for name in names}
     for name in sizes:
         _checks.one_of("sizes", name, names)
-    return {name: sizes_of(sizes.get(name, "fives")) for name in names}
+    return {name: sizes_of(sizes.get(name, PAPERS), name) for name in names}

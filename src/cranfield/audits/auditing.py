@@ -19,7 +19,7 @@ from cranfield.audits.measured_lists import SetupLists
 from cranfield.audits.options import GIVEN, check_baseline, preset_options
 from cranfield.audits.parsing import AuditSettings, audit_settings
 from cranfield.audits.result import Audit
-from cranfield.audits.setup_runs import SetupRuns, advice_rows, designs_of
+from cranfield.audits.setup_runs import SetupRuns, advice_rows, designs_of, planned_scale
 from cranfield.audits.truth import check_truth, from_here, given_truth, true_values, truth_made_of
 from cranfield.audits.universes import AVERAGED, MEASURED, UserPlaces, audit_universes, deepest
 from cranfield.audits.verdict import facts_of_enumeration, left_out
@@ -95,6 +95,7 @@ class Audited(Stage[Audit]):
         return {
             "opened": opened,
             "budget": settings.budget,
+            "fewest": settings.fewest,
             "tests": [str(testing) for testing in settings.testings],
             "truth": truth_made_of(settings.truth, settings.experiment),
             "start": settings.experiment.decisions.as_dict(),
@@ -151,6 +152,7 @@ def audit(
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     budget: int | None = None,
+    fewest: float | None = None,
     truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
     jobs: int | None = None,
@@ -176,9 +178,10 @@ def audit(
         given.
     test
         The test ratings, if ranked lists are given.
-    preset, vary, budget
-        These override the table ``[audit]``: the preset, the options of individual decisions, and the maximum number of
-        universes to compute (5,000).
+    preset, vary, budget, fewest
+        These override the table ``[audit]``: the preset, the options of individual decisions, the maximum number of
+        universes to compute (5,000), and the users that a universe must have to count: a number, or below 1 a share of
+        those of the largest universe (0.1).
     truth
         The true value of every system, if known: by name; in a file with the columns ``system`` and ``value``; or
         ``P@n``, ``Recall@n`` or ``nDCG@n`` for simulated worlds, in which it can be computed (`true_values`).
@@ -209,7 +212,15 @@ def audit(
     if test is not None:
         _refuse("ranked lists", {"jobs": jobs, "report": report, "allow_code": allow_code or None})
         audited = audit_runs(
-            experiment, test, preset=preset, vary=vary, budget=budget, truth=truth, seed=seed or 0, **of_lists
+            experiment,
+            test,
+            preset=preset,
+            vary=vary,
+            budget=budget,
+            fewest=fewest,
+            truth=truth,
+            seed=seed or 0,
+            **of_lists,
         )
         if out is not None:
             audited.save(Path(out))
@@ -218,7 +229,7 @@ def audit(
         raise SettingError("ranked lists are audited with the test ratings; give them as test=...")
     _refuse("an experiment", of_lists)
     experiment, out = experiment_and_folder(experiment, out, seed)
-    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, fewest=fewest, truth=truth)
     extra = (AUDITED,)
     results = run(experiment, out, jobs=jobs, stages=stages, extra_stages=extra, report=report, allow_code=allow_code)
     return audit_of(results)
@@ -291,13 +302,14 @@ def plan_audit(
     preset: str | None = None,
     vary: Mapping[str, Any] | None = None,
     budget: int | None = None,
+    fewest: float | None = None,
     truth: Mapping[str, float] | str | None = None,
     seed: int | None = None,
 ) -> AuditPlan:
     """Plan an audit: its trainings, rankings and universes, with those of the start, and the time; writes nothing."""
     experiment, out = experiment_and_folder(experiment, out, seed)
-    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, truth=truth)
-    enumeration = enumerate_universes(audit_settings(experiment))
+    experiment = with_audit(experiment, preset=preset, vary=vary, budget=budget, fewest=fewest, truth=truth)
+    enumeration = enumerate_universes(audit_settings(experiment, scale=planned_scale(experiment)))
     return AuditPlan(enumeration, plan(experiment, out, extra_stages=(AUDITED,)))
 
 
@@ -315,6 +327,7 @@ def audit_runs(
     vary: Mapping[str, Any] | None = None,
     kinds: Mapping[str, str] | None = None,
     budget: int | None = None,
+    fewest: float | None = None,
     truth: Mapping[str, float] | str | None = None,
     gaps: Gaps = "keep",
     seed: int = 0,
@@ -331,7 +344,9 @@ def audit_runs(
     judged = as_judged(runs, test, threshold, Context(train), gaps=gaps)
     checked = check_inputs(judged, test, strict=flag("strict", strict))
     longest = max(lists.depth for lists in judged)
-    table = _table_of_lists(longest, metric, preset, vary, kinds, budget)
+    scale = (float(test.values.min()), float(test.values.max())) if len(test) else (1.0, 5.0)
+    table = _table_of_lists(longest, metric, preset, vary, kinds, scale)
+    table |= {key: value for key, value in (("budget", budget), ("fewest", fewest)) if value is not None}
     judgments = judged[0].judgments
     decisions = Decisions(split="predefined", length="all", metrics=metric, threshold=judgments.threshold)
     data = (Source("given", train="train", test="test"),)
@@ -352,7 +367,7 @@ def audit_runs(
 
 
 def _table_of_lists(
-    longest: int, metric: str, preset: str | None, vary: Any, kinds: Any, budget: int | None
+    longest: int, metric: str, preset: str | None, vary: Any, kinds: Any, scale: tuple[float, float]
 ) -> dict[str, Any]:
     """Return the table ``[audit]``; options of a preset that need training, or longer lists, are left out."""
     options: dict[str, Any] = {}
@@ -361,14 +376,13 @@ def _table_of_lists(
             raise SettingError(
                 f"{metric} has no cut-off, and an audit of given lists opens it; start from one such as P@10"
             )
-        options = {"lists": ("full", "condensed"), **preset_options(preset or "measuring")}
+        options = {"lists": ("full", "condensed"), **preset_options(preset or "measuring", scale)}
         options = {name: list(values) for name, values in options.items() if name in OPENED_ON_LISTS}
         options["cutoff"] = [cutoff for cutoff in options["cutoff"] if cutoff <= longest]
         if {*options["cutoff"], start} == {start}:  # every metric then has the cut-off of the starting point
             options |= {"cutoff": None, "metrics": [f"{name}@{start}" for name in options["metrics"]]}
     opened = {name: values for name, values in {**options, **(vary or {})}.items() if values is not None}
-    table: dict[str, Any] = {"vary": opened, "kinds": dict(kinds or {})}
-    return table if budget is None else {**table, "budget": budget}
+    return {"vary": opened, "kinds": dict(kinds or {})}
 
 
 def _check_shown(settings: AuditSettings, longest: int, systems: Sequence[str]) -> None:

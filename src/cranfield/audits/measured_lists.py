@@ -217,6 +217,8 @@ class MeasuredLists:
         if averaging.groups == "equal" and lists.groups is None:
             raise SettingError("groups='equal' needs lists in groups; split with percentiles, or set groups='pooled'")
         kept = kept & self._scores.lists_that_count(averaging)
+        if averaging.coverage == "own" and not lists.covered.all():
+            return self._of_own_users(averaging, values, kept)
         if averaging.groups == "equal" or lists.windows is not None:
             return self._over_groups(averaging, values, kept, own)
         per_user, counts = lists.by_user(values, np.broadcast_to(kept, values.shape).astype(np.float64))
@@ -225,6 +227,28 @@ class MeasuredLists:
             weights = np.bincount(lists.unit, own * kept, len(lists.places)).astype(np.float64)
         digest = digest if lists.is_single else b""
         return averaged(lists.places, per_user, weights, counts[0] > 0, kind, self.lower_is_better, digest)
+
+    def _of_own_users(self, averaging: Averaging, values: Floats, kept: NDArray[np.bool_]) -> Averaged:
+        """Average each system over the users whom it serves; terms and users are those of the full average.
+
+        Systems have other users, so the difference is no sum over users, and the joint test leaves the universe out.
+        """
+        lists, kind, averages, users = self.lists, averaging.kind, list[float](), list[int]()
+        if averaging.groups == "equal" or lists.windows is not None:
+            raise SettingError("coverage='own' is for averages over all lists together; set coverage='reduced'")
+        own = self._weights(kind)
+        for system, row in enumerate(values):
+            served = kept & lists.covered[system]
+            per_user, counts = lists.by_user(row[None], served[None].astype(np.float64))
+            weights = counts[0] if own is None else np.bincount(lists.unit, own * served, len(lists.places))
+            inside = (counts[0] > 0) & (weights > 0)
+            users.append(int(np.count_nonzero(inside)))
+            averages.append(kind(per_user[0][inside], np.ones(inside.sum()) if own is None else weights[inside]))
+        if np.isnan(averages).any():
+            raise SettingError("a system serves no user who counts")
+        full = self.averaged(averaging.with_(coverage="full"))
+        digest = _digest(full.digest.encode(), b"own", np.array(averages).tobytes())
+        return replace(full, averages=np.array(averages), linear=False, digest=digest, fewest=min(users))
 
     def _of_all(self, averaging: Averaging) -> Averaged:
         """Return an average that depends on all systems: the mean of values on its scale, or one value per system.
@@ -312,6 +336,7 @@ class Averaged:
     linear: bool  # whether the average is a sum of terms
     lower_is_better: bool
     digest: str  # a hash of values and weights: universes with the same one are equal
+    fewest: int | None = None  # the users of the system with the fewest, if systems are averaged over other users
 
 
 def averaged(

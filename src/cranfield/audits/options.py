@@ -16,7 +16,7 @@ from cranfield._own_code import may_be_called
 from cranfield._registry import Registry, parse
 from cranfield.audits.grid import OptionKind
 from cranfield.audits.significance import OF_TESTS, checked_significance
-from cranfield.data import Ratings, filters
+from cranfield.data import Ratings, RatingScale, filters
 from cranfield.experiments import DECISIONS, Experiment, checked_value
 from cranfield.measures import Average
 from cranfield.metrics import GAINS, METRICS, Definition, known_metrics, spelled_metric
@@ -57,9 +57,19 @@ PRESETS: Mapping[str, Vary] = {
 """The presets by name: the options of every decision that each opens."""
 
 
-def preset_options(name: Any) -> Vary:
-    """Return the options of a preset; for an unknown name, the error suggests a similar one."""
-    return PRESETS[check.one_of("preset", name, PRESETS)]
+def preset_options(name: Any, scale: tuple[float, float] = (1.0, 5.0)) -> dict[str, Any]:
+    """Return the options of a preset on a scale of ratings; for an unknown name, the error suggests a similar one.
+
+    Thresholds 3, 4 and 5 of 5 are those of the middle, three quarters and the end of the scale, rounded up. They are
+    not opened if that leaves one (clicks), or on counts.
+    """
+    options, (low, high) = dict(PRESETS[check.one_of("preset", name, PRESETS)]), scale
+    if "threshold" in options:
+        levels = sorted({float(np.ceil(low + share * (high - low))) for share in (0.5, 0.75, 1.0)})
+        options["threshold"] = tuple(levels)
+        if len(levels) < 2 or RatingScale(low, high).are_counts:
+            del options["threshold"]
+    return options
 
 
 FEWEST_SEEDS = 5  # minimum number of options of a decision of chance; fewer say little about the noise

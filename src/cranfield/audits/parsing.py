@@ -29,6 +29,7 @@ from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import recommender
 
 BUDGET = 5_000  # default for the maximum number of universes to compute
+FEWEST = 0.1  # default for the smallest share of users, of those of the largest universe, that a universe may have
 
 _SEEDS = ("split_seed", "training_seed")
 
@@ -40,6 +41,7 @@ class AuditSettings:
     experiment: Experiment  # the starting point
     varied: tuple[VariedDecision, ...]
     budget: int = BUDGET  # the maximum number of universes that are computed
+    fewest: float = FEWEST  # the users that a universe must have to count: a share of the most, or a number from 1 on
     testings: tuple[audit_facts.PairedTest, ...] = ()  # shown side by side, if a test or a correction is opened
     truth: Any = None  # the source of the true values of the systems (`true_values`), if they are known
 
@@ -60,7 +62,7 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
     if len(experiment.systems) < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")
     checked_average(experiment, experiment.decisions.average)  # even if it is not opened
-    options = _options(experiment, table)
+    options = _options(experiment, table, scale)
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
     kinds, weights, invalid = (_of_decisions(key, table, options) for key in ("kinds", "weights", "invalid"))
@@ -81,7 +83,10 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
             f"audit.budget={budget} is less than one universe for each of the {len(largest.options)} options of "
             f"{largest.name}; raise the budget, or list fewer options"
         )
-    return AuditSettings(experiment, tuple(varied), budget, testings, table.get("truth"))
+    fewest = check.number("audit.fewest", table.get("fewest", FEWEST))
+    if not 0 <= fewest < float("inf"):
+        raise SettingError(f"audit.fewest={fewest:g} is neither a share of the users nor a number of them; give one")
+    return AuditSettings(experiment, tuple(varied), budget, fewest, testings, table.get("truth"))
 
 
 def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[audit_facts.PairedTest, ...]:
@@ -109,7 +114,7 @@ def _testings(experiment: Experiment, options: Mapping[str, Any]) -> tuple[audit
     return tuple(audit_facts.PairedTest(*both) for both in product(*(values[name] for name in OF_TESTS)))
 
 
-def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
+def _options(experiment: Experiment, table: Mapping[str, Any], scale: tuple[float, float]) -> dict[str, Any]:
     """Return the options of each opened decision from the file, or from the preset if the file gives none."""
     stated = dict(table.get("vary", {}))
     for system, parameters in table.get("systems", {}).items():
@@ -117,7 +122,7 @@ def _options(experiment: Experiment, table: Mapping[str, Any]) -> dict[str, Any]
             raise SettingError(f"audit.systems.{system}={parameters!r} is not a table; write {{ parameter = [...] }}")
         stated |= {f"{SYSTEMS}{system}.{name}": values for name, values in parameters.items()}
     preset = table.get("preset", None if stated else "usual")
-    options: dict[str, Any] = {} if preset is None else dict(preset_options(preset))
+    options: dict[str, Any] = {} if preset is None else preset_options(preset, scale)
     if experiment.decisions.overlap is not None:  # data that are already split have no other split
         options.pop("split", None)
     if len(experiment.data) > 1:

@@ -21,6 +21,7 @@ from cranfield.audits.measured_lists import SetupLists
 from cranfield.audits.parsing import audit_settings
 from cranfield.audits.result import ADVICE_KINDS
 from cranfield.audits.universes import UserPlaces
+from cranfield.data import read
 from cranfield.experiments import Experiment, Pipeline, Stage, Unit, stages
 from cranfield.facts import audit as audit_facts
 from cranfield.judgments import Judged, Judgments
@@ -35,6 +36,9 @@ STAGES: tuple[Stage[Any], ...] = (
 
 DESIGNS = ("split", "lists", "candidates", "relevant", "nonrelevant", "unrated", "repeats", "keep_seen")
 """The decisions about the split and about which items a list may hold."""
+
+
+_READ_AT_ONCE = 50_000_000  # bytes of ratings that a plan reads to know their scale
 
 
 class SetupRuns:
@@ -138,10 +142,22 @@ def _work(line: Pipeline, stage: Stage[Any], unit: Unit) -> tuple[Any, ...]:
 
 
 def _scale(line: Pipeline) -> tuple[float, float]:
-    """Return the lowest and the highest rating of the first set of ratings; 1 and 5 if it has not been read."""
+    """Return the lowest and the highest rating of the first set of ratings, as far as it is known."""
     artifact = line.made(stages.DATA, line.units("source")[0])
     histogram = None if artifact is None else artifact.facts.get("description", {}).get("histogram")
-    return (min(row["low"] for row in histogram), max(row["high"] for row in histogram)) if histogram else (1.0, 5.0)
+    if not histogram:
+        return planned_scale(line.experiment)
+    return min(row["low"] for row in histogram), max(row["high"] for row in histogram)
+
+
+def planned_scale(experiment: Experiment) -> tuple[float, float]:
+    """Return the lowest and the highest rating of a file of ratings that is read in no time; 1 and 5 for others."""
+    source = experiment.data[0]
+    files = [experiment.path(file) for file in source.files.values()]
+    if not files or sum(file.stat().st_size for file in files if file.is_file()) > _READ_AT_ONCE:
+        return 1.0, 5.0
+    values = np.concatenate([read(file, **source.reading).values for file in files])
+    return float(values.min()), float(values.max())
 
 
 def advice_rows(setup_runs: SetupRuns, experiment: Experiment) -> list[dict[str, Any]]:

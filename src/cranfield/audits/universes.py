@@ -189,11 +189,25 @@ def compute(enumeration: Enumeration, lists_of: ListsOf, advance: Callable[[], N
                 digests[number] = result.digest
                 distinct.setdefault(result.digest, result)
         advance()
+    _leave_out_small(enumeration.settings.fewest, digests, reasons, distinct)
     grid, kept_digests = enumeration.grid(digests, reasons)
     kept = [distinct[digest] for digest in kept_digests]
     averages = np.stack([universe.averages for universe in kept], axis=1)
     lower = np.array([universe.lower_is_better for universe in kept])
     return Computed(grid, averages, lower, _contributions(kept, len(places)))
+
+
+def _leave_out_small(
+    fewest: float, digests: list[str | None], reasons: dict[int, str], distinct: Mapping[str | None, Averaged]
+) -> None:
+    """Mark universes with fewer users than a number, or than a share of the most, as invalid, with the reason."""
+    most = max((universe.users for universe in distinct.values()), default=0)
+    needed = fewest * most if fewest < 1 else fewest
+    for number, digest in enumerate(digests):
+        users = most if digest is None else distinct[digest].fewest or distinct[digest].users
+        if users < needed:
+            digests[number] = None
+            reasons[number] = f"{users:,} of {most:,} users count, fewer than {needed:,.0f} (fewest={fewest:g})"
 
 
 def audit_universes(

@@ -110,6 +110,15 @@ def _number_drawn(nonrelevant: int | None, smallest: int, cutoff: int) -> int:
     return min(_USUAL, smallest - 1) if smallest > cutoff else max(_USUAL, cutoff)
 
 
+def _refused(metric: Metric) -> Fact | None:
+    """Return why only the chosen protocol is possible: a metric without an exact expectation; None if all are."""
+    try:
+        check_expected([metric])
+    except SettingError as error:
+        return bias_facts.NoteOn((), str(error))
+    return None
+
+
 def _group_note(groups: int, smallest: int, number: int, cutoff: int) -> Fact | None:
     """Return why P1R is not possible; None if it is."""
     if smallest > max(number, cutoff):
@@ -133,10 +142,8 @@ def protocols_of_lists(
     measured = measure(list(judged), test, str(metric), strict=strict)
     scores = {bias_facts.CHOSEN: measured}
     notes: list[Fact] = [comparison_facts.Warned(warning) for warning in measured.warnings]
-    try:
-        check_expected([metric])
-    except SettingError as error:
-        return Protocols.of(scores, by, split, judged, [*notes, bias_facts.NoteOn((), str(error))])
+    if (refused := _refused(metric)) is not None:
+        return Protocols.of(scores, by, split, judged, [*notes, refused])
     cutoff, smallest = metric.cutoff or 1, int(np.count_nonzero(split.train.item_counts)) // groups
     number, measuring = _number_drawn(nonrelevant, smallest, cutoff), Measuring(metrics=[metric], threshold=threshold)
     lists = [CodedLists.of(given, split) for given in judged]
@@ -170,7 +177,7 @@ def protocols_of_lists(
     scores["AR-NN"] = measure_judged([over_draws(own, drawn, seed) for own in plain], measuring)
     notes.append(bias_facts.UniformRatings(thin.each, int(thin.is_target.sum()), kept, len(test)))
     notes.append(bias_facts.Levelled(drawn, rho))
-    return Protocols.of(scores, by, split, judged, [*notes, bias_facts.HowMeasured(number, by, 1, exact=True)])
+    return Protocols.of(scores, by, split, judged, [*notes, bias_facts.HowMeasured(number, by, 1)])
 
 
 def _sizes(judged: Sequence[Judged]) -> NDArray[np.int64]:
@@ -193,17 +200,16 @@ def protocols_of_data(
     """Train systems on 80 % of the ratings of each random split, and measure them under each protocol."""
     cutoff, smallest = metric.cutoff or 1, data.n_items // groups
     number = _number_drawn(nonrelevant, smallest, cutoff)
-    left_out = _group_note(groups, smallest, number, cutoff)
-    notes: list[Fact] = [] if left_out is None else [left_out]
-    try:
-        check_expected([metric])
-        exact = True
-    except SettingError:
-        exact = False
+    left_out, notes = _group_note(groups, smallest, number, cutoff), list[Fact]()
+    refused = _refused(metric)
+    if refused is None and left_out is not None:
+        notes.append(left_out)
     group = popularity_groups(data, groups) if left_out is None else None
     parts, first = [], None
     for own_seed in range(seed, seed + splits):
-        designs, of_split = _designs(data, group, level, number, exact, own_seed)
+        designs, of_split = _designs(data, group, level, number, own_seed)
+        if refused is not None:
+            designs, of_split = {bias_facts.CHOSEN: designs[bias_facts.CHOSEN]}, [refused]
         notes += of_split if own_seed == seed else []
         runs = _ranked(designs, systems, own_seed, jobs)
         parts.append(dict(_measured(designs, runs, metric, level, notes)))
@@ -213,7 +219,7 @@ def protocols_of_data(
     names = [name for name in parts[0] if all(name in part for part in parts)]
     scores = {name: join_folds([part[name] for part in parts], range(splits)) for name in names}
     judged = as_judged(of_first, split.test, level, Context(split.train))
-    notes.append(bias_facts.HowMeasured(number, by, splits, exact))
+    notes.append(bias_facts.HowMeasured(number, by, splits))
     return Protocols.of(scores, by, split, judged, notes)
 
 
@@ -226,20 +232,19 @@ class _Design(NamedTuple):
 
 
 def _designs(
-    data: Ratings, group: NDArray[np.int16] | None, level: float, number: int, exact: bool, seed: int
+    data: Ratings, group: NDArray[np.int16] | None, level: float, number: int, seed: int
 ) -> tuple[dict[str, _Design], list[Fact]]:
     """Return the designs on a random and on a uniform-test split of the same seed, and notes on those."""
-    split, expected = random(data, train=_TRAIN, seed=seed), number if exact else None
-    whole = Ranking(length="all", candidates="test", threshold=level)
-    single = whole.with_(relevant="one") if exact else whole.with_(relevant="one", nonrelevant=number)
+    split, whole = random(data, train=_TRAIN, seed=seed), Ranking(length="all", candidates="test", threshold=level)
+    single = whole.with_(relevant="one")
 
     def design(split: Split, ranking: Ranking, drawn: int | None = None, of: type[Ranker] = Ranker) -> _Design:
         return _Design(split, of.of(split, Serving(), ranking, seed), drawn)
 
     designs = {bias_facts.CHOSEN: design(split, Ranking(length=_LENGTH, threshold=level))}
-    designs["1R"] = design(split, single, expected)
+    designs["1R"] = design(split, single, number)
     if group is not None:
-        designs["P1R"] = design(replace(split, item_groups=group), single.with_(candidates="group"), expected)
+        designs["P1R"] = design(replace(split, item_groups=group), single.with_(candidates="group"), number)
     try:
         uniform = uniform_test(data, sigma=1.0 - _TRAIN, epsilon=0.2, seed=seed)
     except ImpossibleSplitError as error:
@@ -247,11 +252,8 @@ def _designs(
     rho, test = density(uniform, threshold=level, candidates="test").rho, split.test
     relevant = np.bincount(test.users[test.values >= level], minlength=test.n_users)[test.user_counts > 0]
     among = levelled(relevant, rho, int(np.count_nonzero(test.item_counts)))
-    designs["U1R"] = design(uniform, single, expected)
-    if exact:
-        designs["AR-NN"] = design(split, whole, among, RatedRanker)
-    else:
-        designs["AR-NN"] = design(split, whole.with_(nonrelevant=among, length=_LENGTH))
+    designs["U1R"] = design(uniform, single, number)
+    designs["AR-NN"] = design(split, whole, among, RatedRanker)
     designs["UAR"] = design(uniform, whole.with_(length=_LENGTH))
     notes = [bias_facts.NoteOn(("U1R", "UAR"), note, left_out=False) for note in uniform.notes]
     return designs, [*notes, bias_facts.Levelled(among, rho)]

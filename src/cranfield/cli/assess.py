@@ -13,7 +13,7 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
-from cranfield.assessments import NINE, SCENARIOS, SIZES, STUDIES, assess_folds
+from cranfield.assessments import NINE, PAPERS, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli import _measuring
 from cranfield.cli._options import AGAIN, choice_option, common_options, decision_option, numbers, refuse_idle, resumes
 from cranfield.cli._output import as_json, inform, put, put_text, written
@@ -26,7 +26,7 @@ Examples:
   cranfield assess --test test.csv runs/*.tsv --threshold 4 --out assessed
   cranfield assess --test test.csv runs/*.tsv --scenario ratings --scenario popular --samples 20
   cranfield assess --test test.csv runs/*.tsv -m nDCG@100 -m P@100 --cutoffs 5,10,20,50,100
-  cranfield assess --test test.csv runs/*.tsv --average mean --average geometric --weight power=2
+  cranfield assess --test test.csv runs/*.tsv --average mean --average geometric --weight significant=2
   cranfield assess --test test.csv runs/*.tsv --sizes fives --sizes popular=top
   cranfield assess --test test.csv runs/*.tsv --format csv --study robustness
   cranfield assess --test fold-1/test.csv runs-1/*.tsv --fold fold-2/test.csv runs-2 --fold fold-3/test.csv runs-3
@@ -65,10 +65,10 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
 @click.option(
     "--sizes",
     multiple=True,
-    default=("fives",),
+    default=("papers",),
     metavar="GRID",
-    help="How much of the test set remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), or shares such "
-    "as 1,0.5,0.1; for one scenario: popular=top.",
+    help="How much of the test set remains: fives (100 to 5 %), ones (100 to 1 %), top (100 to 80 %), papers (top for "
+    "popular, otherwise fives), or shares such as 1,0.5,0.1; for one scenario: popular=fives.",
 )
 @click.option("--samples", type=int, default=50, help="The number of samples per size in random scenarios.")
 @_measuring.engine_options
@@ -214,7 +214,7 @@ def _sizes(given: tuple[str, ...], scenarios: tuple[str, ...]) -> dict[str, Any]
     grids: dict[str, Any] = {}
     for option in given:
         name, equals, text = option.rpartition("=")
-        grid = text if text in SIZES else numbers("--sizes", text)
+        grid = text if text in (*SIZES, PAPERS) else numbers("--sizes", text)
         grids.update(dict.fromkeys([name] if equals else scenarios, grid))
     return grids
 
@@ -232,5 +232,7 @@ def _weights(given: tuple[str, ...]) -> dict[str, float]:
         try:
             weights[name.strip()] = float(value if equals else "")
         except ValueError as error:
-            raise SettingError(f"--weight {text!r} cannot be read; write a criterion and a number: power=2") from error
+            raise SettingError(
+                f"--weight {text!r} cannot be read; write a criterion and a number: significant=2"
+            ) from error
     return weights

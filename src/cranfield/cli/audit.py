@@ -28,6 +28,12 @@ Examples:
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
 @click.option("--budget", type=int, metavar="N", help="The maximum number of universes.  [default: 5000]")
 @click.option(
+    "--fewest",
+    type=click.FloatRange(min=0),
+    metavar="N|SHARE",
+    help="The users that a universe must have to count: a number, or below 1 a share of the most.  [default: 0.1]",
+)
+@click.option(
     "--truth",
     metavar="FILE|METRIC",
     help="The true values: a file (system, value), or P@n, Recall@n or nDCG@n of a simulated world.",
@@ -64,7 +70,7 @@ def audit_command(
 ) -> None:
     """Audit a comparison: whether the winner survives other decisions.
 
-    Give an experiment file, or ranked lists with --test. A seed, a preset or a budget given here overrides the file.
+    Give an experiment file, or ranked lists with --test. What is given here overrides the file.
     """
     if not wanted:
         refuse_idle("with --no-report", "show")

@@ -36,6 +36,11 @@ def make_samples(
     each, so the test is of the averages that `Scores.frame` reports.
     """
     scale = averaging.kind
+    if averaging.coverage == "own":
+        raise SettingError(
+            "coverage='own' averages each system over other users, so their differences cannot be tested; set "
+            "coverage='reduced' for the users that every system serves, or open it in an audit"
+        )
     if scale.spelling.name not in AVERAGES:
         raise SettingError(
             f"systems cannot be compared by their {scale.spelling.name}, since a paired test looks at averages of "

@@ -4,10 +4,11 @@ from cranfield.experiments import stages
 from cranfield.experiments.decisions import DECISIONS, Decisions, checked_value
 from cranfield.experiments.differences import Difference, diff
 from cranfield.experiments.experiment import Experiment, System
-from cranfield.experiments.file import PRESETS, new_experiment, read_experiment
+from cranfield.experiments.file import new_experiment, read_experiment
 from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum, own_metrics
 from cranfield.experiments.json_schema import schema
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
+from cranfield.experiments.presets import PRESETS
 from cranfield.experiments.results import Measured, Results, Shown, Spare, clean, show
 from cranfield.experiments.reviewing import Review, review
 from cranfield.experiments.running import Plan, experiment_and_folder, plan, run

@@ -71,7 +71,7 @@ class System:
 ASSESSING = ("metrics", "scenarios", "sizes", "samples", "averages", "cutoffs", "correlation")
 """The options of `assess` that an experiment may set."""
 
-AUDITING = ("preset", "budget", "vary", "systems", "kinds", "weights", "invalid", "truth")
+AUDITING = ("preset", "budget", "fewest", "vary", "systems", "kinds", "weights", "invalid", "truth")
 """The keys of an experiment's table ``audit``; `cranfield.audit` checks their values."""
 
 NOTES = ("data", "tuning", "code", "hardware")
@@ -312,7 +312,7 @@ def _check_assess(options: Mapping[str, Any], systems: int) -> None:
 def _check_audit(table: Mapping[str, Any], systems: int) -> None:
     check_keys("audit", table, AUDITING)
     for name, value in table.items():
-        if name not in ("preset", "budget", "truth"):
+        if name not in ("preset", "budget", "fewest", "truth"):
             check_table(f"audit.{name}", value)
     if systems < 2:
         raise SettingError("audit asks which of several systems is better; name at least two systems")

@@ -1,4 +1,4 @@
-"""The experiment file: read and validate TOML, write a commented file; and presets, the decisions of a paper."""
+"""The experiment file: read and validate TOML, and write a commented file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,48 +19,11 @@ from cranfield._registry import parse
 from cranfield.comparisons import check_correction
 from cranfield.experiments.decisions import DECISIONS, Decisions
 from cranfield.experiments.experiment import ASSESSING, AUDITING, LIST_READING, NOTES, Experiment, System
+from cranfield.experiments.presets import PRESETS
 from cranfield.experiments.searching import Tuning, space_of
 from cranfield.experiments.source import FEATURES, KINDS, READING, Source, at_key, check_keys, check_table
 from cranfield.measures import Segmenting, file_and_column
 from cranfield.recommenders import displayed_name
-
-
-@dataclass(frozen=True)
-class Preset:
-    """An experiment to start from, a line about it, and the comment at the top of its file."""
-
-    experiment: Experiment
-    summary: str
-    head: str
-
-
-_CANAMARES = Decisions(
-    split="random(train=0.5)",
-    min_ratings=1,
-    metrics=("P@10", "nDCG(gain=binary)@10"),
-    threshold=4,
-    significance="student",
-    correction="none",
-)
-
-PRESETS: Mapping[str, Preset] = {
-    "canamares2020": Preset(
-        Experiment(
-            title="The starting configuration of Cañamares, Castells and Moffat (2020)",
-            decisions=_CANAMARES,
-            systems=(
-                System("kNN", "knn(k=100)"),
-                System("MF", "wrmf(factors=50, alpha=1, regularization=0.1, target=rating, binary=false)"),
-            ),
-        ),
-        "the starting configuration of Cañamares, Castells and Moffat (2020)",
-        "These are the decisions of the starting configuration of that paper (section 4): half of the ratings for\n"
-        "# training, users without training ratings removed, binary gains from 4, Student's paired t-test.\n"
-        "# The paper used MovieLens 1M: put your copy of it in place of the simulated world below.",
-    ),
-}
-"""The presets by name."""
-
 
 TOP = ("title", "seed", "repetitions", "decisions", "data", "systems", "notes", "labels", "assess", "audit")
 """The keys of an experiment file."""
@@ -351,8 +314,8 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     path
         The file to write. An existing file is only replaced with ``force``.
     preset
-        The decisions of a paper instead of the defaults: ``canamares2020``, the starting configuration of Cañamares,
-        Castells and Moffat (2020).
+        The decisions of a paper instead of the defaults: ``canamares2020``, ``valcarce2018``, ``valcarce2020``,
+        ``bellogin2017`` or ``aftab2022``.
 
     Examples
     --------
@@ -360,10 +323,6 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     >>> path = new_experiment(Path(tempfile.mkdtemp()) / "experiment.toml")
     >>> read_experiment(path) == Experiment()
     True
-    >>> new_experiment(path, preset="valcarce")
-    Traceback (most recent call last):
-    ...
-    cranfield._errors.SettingError: preset='valcarce' is not one of canamares2020
     """
     path = Path(path)
     start = None if preset is None else PRESETS[check.one_of("preset", preset, tuple(PRESETS))]

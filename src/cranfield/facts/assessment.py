@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cranfield._numbers import listed
+from collections.abc import Mapping
+
+from cranfield._numbers import few, listed
 from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import fitting
 
@@ -18,6 +20,8 @@ LIMITS = (
 
 FEWEST_SYSTEMS = 8
 """Minimum number of systems; fewer say too little about metrics to choose among them."""
+
+_MOST_SYSTEMS = 1_000  # if more would be needed to decide, none will
 
 _SURE = {0.9: "sure", 0.5: "likely", 0.0: "not sure"}
 """How sure it is that a metric is best, by the minimum share of the draws of the systems in which it comes first."""
@@ -78,6 +82,35 @@ class MetricChoice(Fact):
         return f"Trust {best} most on these data. This is {sure}: {draws}."
 
 
+class AdviceScope(Fact):
+    """Over which other choices the same metric scores highest."""
+
+    metric: str
+    # In how many other choices (weights, sizes of test sets) it scores highest, of how many.
+    holds: Mapping[str, tuple[int, int]]
+
+    def _said(self) -> str:
+        names = {"weights": "other weights of the criteria", "sizes": "parts of the sizes (large, small)"}
+        kinds = [f"{same} of {number} {names[kind]}" for kind, (same, number) in self.holds.items()]
+        return f"With {listed(kinds)} {self.metric} also scores highest; users are not drawn again."
+
+
+class NextStep(Fact):
+    """What to do without a clear choice of a metric."""
+
+    defensible: tuple[str, ...]  # the metrics that are level with the best one, with it; one if systems are too few
+    needed: int | None = None  # about how many systems would tell the first two apart
+
+    def _said(self) -> str:
+        if len(self.defensible) < 2:
+            return f"Next: assess at least {FEWEST_SYSTEMS} systems."
+        named = few(self.defensible, _MOST_RIVALS)
+        decide = "no number of systems seems to decide between the first two"
+        if self.needed is not None and self.needed <= _MOST_SYSTEMS:
+            decide = f"about {max(self.needed, FEWEST_SYSTEMS)} systems would decide between the first two"
+        return f"Next: {named} are defensible, so name one before you compare; {decide}."
+
+
 class OrderKept(Fact):
     """How well metrics keep the order of the systems if some of the test set is missing."""
 
@@ -113,8 +146,9 @@ class ToldApart(Fact):
     def _said(self) -> str:
         how = "no better than the others " if self.alike else "best " if self.rivals else ""
         return (
-            f"{self.metric} tells the systems apart {how}(the p-values of {self.pairs} pairs sum to {self.dp:.3f}; "
-            f"{self.significant:.0%} are below {self.alpha:g}, uncorrected)."
+            f"{self.metric} tells the systems apart {how}(its discriminative power, the sum of the p-values of "
+            f"{self.pairs} pairs, is {self.dp:.3f}, lower is better; {self.significant:.0%} of the pairs are "
+            f"significant at {self.alpha:g}, uncorrected)."
         )
 
     @property

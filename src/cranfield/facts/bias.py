@@ -235,17 +235,15 @@ class HowMeasured(Fact):
     nonrelevant: int
     by: str
     splits: int
-    exact: bool
 
     def _said(self) -> str:
-        drawn = "in expectation over the draw" if self.exact else "drawn once"
         averaged = "user" if self.by == "user" else "list, as in equation (1)"
         tested = "users of one split, so p-values leave out how much another split would change"
         if self.splits > 1:
             tested = f"users and {self.splits} random splits; what popularity explains is of the first"
         return (
-            f"1R, P1R and U1R: {self.nonrelevant:,} non-relevant items in a list, {drawn}; averaged by {averaged}. "
-            f"Tests are over {tested}"
+            f"1R, P1R and U1R: {self.nonrelevant:,} non-relevant items in a list, in expectation over the draw; "
+            f"averaged by {averaged}. Tests are over {tested}"
         )
 
 

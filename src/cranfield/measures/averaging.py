@@ -15,7 +15,7 @@ from cranfield.metrics import average_phrase
 if TYPE_CHECKING:
     from cranfield.measures.scores import Scores
 
-Coverage = Literal["full", "reduced"]
+Coverage = Literal["full", "reduced", "own"]
 Undefined = Literal["zero", "leave out"]
 By = Literal["list", "user"]
 GroupPolicy = Literal["pooled", "equal"]
@@ -64,13 +64,14 @@ class Averaging(DecisionGroup):
         choices=("pooled", "equal"), phrase=unless("pooled", "{} groups"),
     )  # fmt: skip
     # ``full``: a user without a list scores like an empty list, 0. ``reduced``: only users that every system serves
-    # are averaged. For one system, full = coverage × reduced (Cañamares et al. 2020 print it the other way round).
+    # are averaged. ``own``: each system over the users whom it serves itself, as in Cañamares et al. (2020), where full
+    # = coverage × own (printed the other way round); the systems have other users, so no test is paired.
     coverage: Any = decision(
         "C4",
         "full",
         "users without a list count as 0, or are left out",
-        choices=("full", "reduced"),
-        phrase=unless("full", "only users that every system serves"),
+        choices=("full", "reduced", "own"),
+        phrase=unless("full", "only users that every system serves", {"own": "each system over the users it serves"}),
     )
     # Average over lists, or over users after averaging each user's lists (one-relevant designs). With equal groups a
     # user's lists are averaged within each group.

@@ -307,7 +307,8 @@ class Scores:
         """Return the average of each system by a metric; of all at once if possible."""
         undefined = np.isnan(self.values[:, m])
         is_defined = not undefined.any() or self.counts_zero(m, averaging.undefined)
-        if is_defined and averaging.groups == "pooled" and (averaging.by == "list" or self._one_each):
+        shared = averaging.coverage != "own" and averaging.groups == "pooled"
+        if is_defined and shared and (averaging.by == "list" or self._one_each):
             lists = self.served if averaging.coverage == "reduced" else slice(None)
             weights = self.weights(averaging.kind)
             rows = np.where(undefined, 0.0, self.values[:, m])
@@ -389,16 +390,20 @@ class Scores:
         If all count as they are, this is a view: a copy of all metrics would be as large as the scores.
         """
         values = self.values[:, m]
-        if self.lists_that_count(averaging).all() and not any(np.isnan(row).any() for row in values):
+        everyone = self.lists_that_count(averaging).all() and averaging.coverage != "own"
+        if everyone and not any(np.isnan(row).any() for row in values):
             return values
         counted = np.where(np.isnan(values), 0.0, values)
         counted[~self.who_counts(m, averaging, values)] = np.nan
+        if averaging.coverage == "own":
+            counted[~self.covered] = np.nan
         return counted
 
     def counted(self, s: int, m: int, averaging: Averaging, values: NDArray[np.float64] | None = None) -> Counted:
         """Return the values of a system that an average includes: its own, or other ``values`` of the same lists."""
         values = self.values[s, m] if values is None else values
         keep, undefined = self.who_counts(m, averaging, values), np.isnan(values)
+        keep = keep & self.covered[s] if averaging.coverage == "own" else keep
         missing = int((undefined & self.lists_that_count(averaging)).sum())
         values, users, weights = np.where(undefined, 0.0, values)[keep], self.users[keep], self.weights(averaging.kind)
         weights = None if weights is None else weights[keep]
