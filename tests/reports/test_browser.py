@@ -162,6 +162,23 @@ def test_the_sentence_and_the_whole_figure_are_on_the_first_screen(open_page, tm
     assert len(before.split()) <= 60, before
 
 
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+def test_long_names_of_the_figure_are_told_apart_on_the_first_screen(open_page, tmp_path, viewport):
+    rng = np.random.default_rng(0)
+    users = rng.beta(1, 3, 300)
+    names = [f"a system with a very long name, as experiments have them, number {k}" for k in range(9)]
+    values = {name: np.clip(users + 0.01 * k + rng.normal(0, 0.1, 300), 0, 1) for k, name in enumerate(names)}
+    file = tmp_path / "names.html"
+    file.write_text(report(as_scores(values), cf.compare(as_scores(values))), encoding="utf-8")
+    page = open_page(file, viewport=viewport, unfolded=False)
+    page.wait_for_timeout(300)
+    box = page.locator("#answer figure .drawing").bounding_box()
+    assert box["y"] + box["height"] <= viewport["height"]
+    drawn = page.locator("#answer figure .drawing svg").last.text_content()
+    assert "…" not in drawn
+    assert len(re.findall(r"number \d", drawn)) == 8
+
+
 def test_folds_are_closed_on_the_screen_and_open_on_paper(open_page):
     page = open_page(unfolded=False)
     closed = page.locator("main details:not([open])").count()

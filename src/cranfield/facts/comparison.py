@@ -821,11 +821,7 @@ class UsersThatCount(Fact):
 
 def _are(systems: Sequence[str], what: str, most: int) -> str:
     """Return what systems are; at most so many are named, more are counted."""
-    who = (
-        listed(systems)
-        if len(systems) <= most
-        else ("1" if len(systems) == 1 else _NUMBERS.get(len(systems), f"{len(systems)}"))
-    )
+    who = listed(systems) if len(systems) <= most else _NUMBERS.get(len(systems), f"{len(systems)}")
     return f"{who} {'is' if len(systems) == 1 else 'are'} {what}"
 
 

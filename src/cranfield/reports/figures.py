@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 
 from cranfield._figures import ACCENT, INK, MUTED, RULE, WARN, Style, altair, begin_saving, data_of, look, themed, tips
 from cranfield._figures import save as save
+from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
 from cranfield.reports.tables import best_first
@@ -35,6 +38,7 @@ def averages(
 
 
 MOST_DIFFERENCES = 8
+_LONGEST_LINE = 28  # letters of a name in a line
 _MOST_TIMES = 10  # a difference of more times the reference is shown as it is
 
 
@@ -52,14 +56,18 @@ def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: 
     for lead in leads:
         size, ends = (lead.share, lead.share_interval) if relative else (lead.gain, lead.interval)
         if relative and np.isnan(ends).any():  # without an interval of the ratio: that of the difference, as a share
-            ends = [end / lead.base for end in lead.interval]
+            least = -np.inf if main.lower_is_better else -1.0
+            ends = [max(end / lead.base, least) for end in lead.interval]
         kind = main.against[lead.systems[0]].replace("untold", "undecided")
         numbers = {"size": size, "lower": ends[0], "upper": ends[1], "p": lead.row["p_corrected"]}
         label = lead.signed_in(percent=relative)
         rows.append({"system": lead.systems[0], "shown": kind, "label": label, **numbers})
     form = ".0%" if relative else ".3~g"
     x = alt.X("lower:Q", title=None, axis=alt.Axis(format=form, tickCount=5))
-    y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None)
+    # A long name takes several lines: cut off, it might be that of another system.
+    lines = {shown(row["system"]): textwrap.wrap(shown(row["system"]), _LONGEST_LINE) for row in rows}
+    axis = alt.Axis(labelExpr=f"({json.dumps(lines)})[datum.value] || datum.value")
+    y = alt.Y("system:N", sort=[row["system"] for row in rows], title=None, axis=axis)
     tooltip = tips(
         system="system", label=f"against {main.reference}", lower=("from", form), upper=("to", form), p=("p", ".3g")
     )
@@ -83,7 +91,8 @@ def differences(comparison: Comparison, *, most: int = MOST_DIFFERENCES, style: 
         .encode(x=x, y=alt.value(0), text="said:N")
         for word, align, x in (("worse", "left", alt.value(0)), ("better", "right", alt.value("width")))
     ]
-    return _styled(alt.layer(zero, interval, points, beside, *sides), style)
+    step = max(sizes["step"], 1.2 * sizes["size"] * max(map(len, lines.values())) + 4)
+    return _styled(alt.layer(zero, interval, points, beside, *sides).properties(height={"step": step}), style)
 
 
 def segments(
