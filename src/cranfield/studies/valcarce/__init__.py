@@ -43,7 +43,7 @@ class Standing:
         evidence = assessment.evidence
         whole, draws = evidence.judge(held), evidence.thinned().judge(self.drawn)
         self._scores: dict[str, Floats] = {
-            name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate(evidence.criteria)
+            name: np.concatenate([whole[:, c], draws[:, c]]) for c, name in enumerate([*evidence.criteria, "agreement"])
         }
         self._scores["power"] = -_mean_p(assessment, np.concatenate([held, self.drawn]))
 
