@@ -386,3 +386,14 @@ def test_lists_in_which_everything_is_a_hit_are_not_measured(world, given):
     bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=20)
     assert bias_facts.GroupsTooSmall(20, 5, 10, drawn=False) in bias.notes
     assert "P1R" not in [protocol.name for protocol in bias.protocols]
+
+
+@pytest.mark.slow
+def test_on_movielens_plain_1r_already_reverses_knn_and_wrmf_so_popularity_is_not_blamed(real_data):
+    found = cf.bias(cf.read(real_data("ml-1m.parquet")), ["knn", "wrmf"], threshold=5, splits=1)
+    pairs = found.changes.filter(system_a="knn", system_b="wrmf").select("protocol", "before", "after", "cause").rows()
+    assert ("1R", "knn", "wrmf", "design") in pairs
+    assert ("UAR", "knn", "wrmf", "popularity") in pairs
+    assert {protocol for protocol, *_, cause in pairs if cause == "popularity"} == {"UAR"}
+    (among,) = [note.nonrelevant for note in found.notes if isinstance(note, bias_facts.Levelled)]
+    assert among == pytest.approx(1_700, abs=20)  # the paper's |N_u|, section 6.3

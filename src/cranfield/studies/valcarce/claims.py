@@ -43,7 +43,9 @@ class Standing:
             first = {name: np.zeros(len(signs), dtype=np.int64) for name, signs in own.items()}
             rows.append(replace(evidence, whole=evidence.whole[[fold]], samples=own, folds=first).judge(held))
         whole = np.concatenate([*rows, evidence.thinned().judge(self.drawn)])
-        self._scores: dict[str, Floats] = {name: whole[:, c] for c, name in enumerate(evidence.criteria)}
+        self._scores: dict[str, Floats] = {
+            name: whole[:, c] for c, name in enumerate([*evidence.criteria, "agreement"])
+        }
         p = _p_values(assessment, self.folds)
         self._scores["power"] = -np.concatenate([*(_mean_p(own, held) for own in p), _mean_p(p.mean(0), self.drawn)])
 
