@@ -8,7 +8,7 @@ import pytest
 import cranfield as cf
 from cranfield.audits import audit, plan_audit
 from cranfield.audits.options import preset_options
-from cranfield.experiments import Experiment, Source, System
+from cranfield.experiments import Decisions, Experiment, Source, System
 
 USERS = [f"u{k:03}" for k in range(100)]
 
@@ -62,6 +62,11 @@ def test_averages_over_own_users_are_those_of_brute_force(average):
 def test_differences_over_other_users_are_not_tested(lists):
     with pytest.raises(cf.SettingError, match="coverage='own' averages each system over other users"):
         cf.compare(cf.measure(*lists, "P@1"), coverage="own")
+
+
+def test_an_experiment_with_several_systems_cannot_start_from_averages_over_other_users():
+    with pytest.raises(cf.SettingError, match=r"coverage='own' averages systems over other users.*open it in \[audit"):
+        Experiment(decisions=Decisions(coverage="own"))
 
 
 def test_the_pitfall_of_forgiving_a_system_over_its_own_users_can_be_opened(lists):

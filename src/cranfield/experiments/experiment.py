@@ -210,6 +210,8 @@ def _contradictions(experiment: Experiment) -> Iterator[str]:
         yield from _unable(experiment)
     if decisions.averages_draws and experiment.assess is not None:
         yield "assess needs drawn lists, and draws='exact' draws none; set draws='sampled'"
+    if decisions.averaging.coverage == "own" and len(experiment.systems) > 1:
+        yield "coverage='own' averages systems over other users, so no test compares them; open it in [audit.vary]"
     yield from _unmeasurable(experiment)
     yield from _unpredicted(experiment)
     for system in experiment.systems:
