@@ -54,8 +54,11 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
         lowest = SIZES[int(curve.mean(axis=0).argmin())]
         said.append(Saying(key, Part(margin), f"{points(SIZES, curve)}; lowest at {lowest:,}", {"metric": metric}))
     zero = _by_fold(part.filter(metric=f"{work.TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
+    # Steps beyond the number of items change nothing.
     steps = {
-        f"{before} to {after}": Part(zero[:, k + 1] - zero[:, k]) for k, (before, after) in enumerate(pairwise(SIZES))
+        f"{before} to {after}": Part(zero[:, k + 1] - zero[:, k])
+        for k, (before, after) in enumerate(pairwise(SIZES))
+        if (zero[:, k + 1] != zero[:, k]).any()
     }
     return [*said, Saying("zero", steps, points(SIZES, zero), {"metric": metric})]
 

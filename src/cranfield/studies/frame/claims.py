@@ -67,7 +67,7 @@ def judged(claim: str, where: str, said: Saying, **more: str) -> study_facts.Fin
     own = tuple(_judged(name, part, len(parts), said.users is not None) for name, part in parts.items())
     splits = max((len(part.margins) for part in own), default=0)
     verdict = study_facts.combined(part.verdict for part in own)
-    evidence = said.evidence or "by how much: " + ", ".join(f"{part.name} {part.margin:+.4g}" for part in own)
+    evidence = said.evidence or "by how much: " + ", ".join(f"{part.name} {part.margin:+.4g}".strip() for part in own)
     counts = {"users": said.users, "systems": said.systems}
     return study_facts.Finding(claim, where, verdict, evidence, own, splits=splits, **counts, **more)  # type: ignore[arg-type]
 
