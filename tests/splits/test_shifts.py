@@ -12,14 +12,14 @@ from scipy.stats import ks_2samp
 
 from cranfield import Ratings, check_split, splits
 from cranfield.simulate import world
-from cranfield.splits.shifts import Values, shift, shifts
+from cranfield.splits.shifts import UserValues, shift, shifts
 
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6)), min_size=1, max_size=30)
 
 
 def _values(rows):
     users, values = np.array(rows).T
-    return Values(users, values.astype(float))
+    return UserValues(users, values.astype(float))
 
 
 @given(ROWS, ROWS)
@@ -43,7 +43,7 @@ def test_with_one_value_per_user_it_is_the_test_of_kolmogorov_and_smirnov():
     rng = np.random.default_rng(0)
     for _ in range(5):
         before, after = rng.normal(size=120), rng.normal(0.25, 1, size=100)
-        found = shift(Values(np.arange(120), before), Values(120 + np.arange(100), after))
+        found = shift(UserValues(np.arange(120), before), UserValues(120 + np.arange(100), after))
         theirs = ks_2samp(before, after)
         assert found["D"] == pytest.approx(theirs.statistic, abs=0.02)  # at up to 128 values
         assert found["p"] == pytest.approx(theirs.pvalue, abs=0.08)
@@ -56,7 +56,7 @@ def _rejected(rng, worlds, users, values, *, same):
         taste = rng.normal(size=(2, users))
         drawn = [np.repeat(taste[0 if same else part], values) + rng.normal(size=users * values) for part in (0, 1)]
         names = np.repeat(np.arange(users), values)
-        samples = [Values(names + (0 if same else part * users), drawn[part]) for part in (0, 1)]
+        samples = [UserValues(names + (0 if same else part * users), drawn[part]) for part in (0, 1)]
         rejected += [shift(*samples)["p"] < 0.05, ks_2samp(*drawn).pvalue < 0.05]
     return rejected / worlds
 
@@ -75,7 +75,7 @@ def test_values_of_a_user_that_resemble_each_other_are_no_shift(worlds):
 def test_a_real_shift_is_seen():
     rng = np.random.default_rng(2)
     names = np.repeat(np.arange(200), 5)
-    found = shift(Values(names, rng.normal(size=1000)), Values(names, rng.normal(0.5, 1, 1000)))
+    found = shift(UserValues(names, rng.normal(size=1000)), UserValues(names, rng.normal(0.5, 1, 1000)))
     assert found["p"] == 0.001
     assert found["d"] == pytest.approx(0.5, abs=0.1)
     assert found["D"] > 0.15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,7 @@ def _fiducial(size: Values, users: Values, repetitions: Values, noise: Values, n
         small = np.fmax(m1 * repetitions / (noise + 1e8 * size**2), 2 * gammaincinv(m1 / 2, 1e-8 * alone))
     small, large = np.fmax(small, 1e-300), np.fmax(large, 1e-300)
     low, high = np.log(np.minimum(small, large)), np.log(large)
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    nodes, weights = _nodes()
     half = (high - low)[:, None] / 2
     log_chi = low[:, None] + half * (1 + nodes)
     chi = np.exp(log_chi)
@@ -204,6 +205,11 @@ def _fiducial(size: Values, users: Values, repetitions: Values, noise: Values, n
     given = _p_given(size[:, None], users[:, None], between, n1[:, None])
     p = chdtr(m1, np.exp(low)) + (half * given * density) @ weights + alone * chdtrc(m1, large)
     return np.where(repetitions > 0, np.minimum(p, 1.0), alone)
+
+
+@cache
+def _nodes() -> tuple[Values, Values]:
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 def _p_given(size: Values, users: Values, between: Values, n1: Values) -> Values:

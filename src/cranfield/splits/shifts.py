@@ -17,14 +17,14 @@ _POINTS, _BLOCKS, _FLIPS = 128, 1500, 999
 
 
 @dataclass(frozen=True)
-class Values:
+class UserValues:
     """Values of users, one row per value; every user counts once, however many values there are."""
 
     users: NDArray[Any]
     values: NDArray[Any]
 
     @classmethod
-    def of(cls, users: NDArray[Any], values: NDArray[Any], counted: NDArray[np.bool_]) -> Values:
+    def of(cls, users: NDArray[Any], values: NDArray[Any], counted: NDArray[np.bool_]) -> UserValues:
         """Return the values of the users that are counted."""
         kept = counted[users]
         return cls(users[kept], values[kept].astype(np.float64))
@@ -53,14 +53,14 @@ def shifts(parts: Mapping[str, Ratings]) -> dict[str, dict[str, Any]]:
     popularity = np.sum([part.item_counts for part in parts.values()], axis=0)
     everyone = np.arange(train.n_users)
     compared = {
-        "ratings": shift(*(Values.of(part.rows().users, part.rows().values, users) for part, users in sides)),
-        "popularity": shift(*(Values.of(part.users, popularity[part.items], users) for part, users in sides)),
-        "activity": shift(*(Values.of(everyone, activity, users) for users in (in_train, in_test))),
+        "ratings": shift(*(UserValues.of(part.rows().users, part.rows().values, users) for part, users in sides)),
+        "popularity": shift(*(UserValues.of(part.users, popularity[part.items], users) for part, users in sides)),
+        "activity": shift(*(UserValues.of(everyone, activity, users) for users in (in_train, in_test))),
     }
     return {name: {**sizes, "same_users": bool(known)} for name, sizes in compared.items()}
 
 
-def shift(before: Values, after: Values) -> dict[str, float]:
+def shift(before: UserValues, after: UserValues) -> dict[str, float]:
     """Return the means of two samples, the standardised difference, and Kolmogorov's distance with its p-value.
 
     d is the difference of the means in standard deviations of the first sample. D is the largest difference between the
