@@ -190,7 +190,9 @@ def among_targets(lists: CodedLists, thin: UniformTest) -> Judged:
     shown = np.zeros(split.test.n_users + 1, dtype=np.int64)
     shown[lists.owners] = before[lists.run.indptr[1:]] - before[lists.run.indptr[:-1]]
     shown = shown[small.users]
-    size = np.maximum(candidates_by_group(split, group, ~kept)[small.users, 0], shown)
+    # Lists may hold training items, which are no candidates; the targets that they do not hold still follow them.
+    missing = np.bincount(small.lists[listed == 0], minlength=len(small.users))
+    size = np.maximum(candidates_by_group(split, group, ~kept)[small.users, 0], shown + missing)
     served = lists.has_list[small.users]
     hits = np.flatnonzero(served[small.lists])
     of_list = small.lists[hits]

@@ -358,8 +358,9 @@ def random_ranks(lists: NDArray[np.int32], sizes: NDArray[np.int64], rng: np.ran
     """Return distinct ranks from 1 to the size of its list for each entry; every choice is equally likely.
 
     Ranks are drawn with replacement, and those equal to an earlier one of their list are drawn again, so each is
-    uniform over the ranks left by the earlier ones.
+    uniform over the ranks left by the earlier ones. A list has at most as many entries as its size.
     """
+    assert (np.bincount(lists, minlength=len(sizes)) <= sizes).all()
     ranks = 1 + np.floor(rng.random(len(lists)) * sizes[lists]).astype(np.int64)
     width = np.int64(sizes.max(initial=0) + 1)
     while True:
