@@ -221,7 +221,7 @@ def test_a_metric_is_refused_when_it_is_spelled_not_when_it_is_computed(spelling
     [
         ("trimmed(share=0.5)", "share=0.5 of trimmed is out of range; give a number below 0.5"),
         ("geometric(epsilon=0)", "epsilon=0 of geometric is out of range; give a number above 0"),
-        ("geometric(form=adjustd)", "is not one of trec_eval, adjusted; did you mean 'adjusted'?"),
+        ("geometric(form=adjustd)", "is not one of trec_eval, adjusted, skipping; did you mean 'adjusted'?"),
         ("weighted(by=judge)", "weighted(by=judge) cannot be read; write by=judged, relevant or train, or a column"),
         ("mean(k=3)", "mean has no parameter 'k'; it takes none"),
         ("mean@3", "mean@3 has a cut-off, which mean does not take; leave out '@'"),

@@ -36,7 +36,7 @@ def test_new_writes_a_file_that_run_can_read(cranfield, tmp_path):
 def test_new_prints_a_schema_for_editors(cranfield):
     code, out, _ = cranfield("new", "--schema")
     assert code == 0
-    assert json.loads(out)["properties"]["decisions"]["properties"]["coverage"]["enum"] == ["full", "reduced"]
+    assert json.loads(out)["properties"]["decisions"]["properties"]["coverage"]["enum"] == ["full", "reduced", "own"]
 
 
 def test_run_goes_from_data_to_report_and_says_the_verdict(cranfield, experiment):

@@ -48,6 +48,7 @@ VALUES = {
     "correction": ["max_t", "holm", "none", "bonferroni"],
     "alpha": [0.05, 0.01, 0.049999999],
     "baseline": ["none", "knn"],
+    "unjudged": ["check", "ignore"],
     "segment": [(), ("activity",), ("activity(new=10)", "period")],
 }
 some = st.fixed_dictionaries({}, optional={name: st.sampled_from(values) for name, values in VALUES.items()})

@@ -61,7 +61,7 @@ class Audited(Stage[Audit]):
     """The audit of an experiment: all set-ups in its store, and the answers."""
 
     name, title, level, inputs = "audit", "Auditing", "experiment", ("data",)
-    exported, version = True, 6
+    exported, version = True, 7
 
     def check_experiment(self, experiment: Experiment) -> None:
         """Raise an error for decisions that cannot be opened."""

@@ -36,7 +36,7 @@ class Measurement:
 
     metric: str
     threshold: float | None
-    unjudged: str = "not relevant"
+    missing_judgments: str = "not relevant"
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,8 @@ class SetupLists:
         for place in np.flatnonzero(self.given).tolist():
             served = np.concatenate([part[place] for part in self.served])
             _check_length([part[place] for part in self.parts], served, metric.cutoff)
-        values = [[self._values(metric, judged, measurement.unjudged) for judged in part] for part in self.parts]
+        missing = measurement.missing_judgments
+        values = [[self._values(metric, judged, missing) for judged in part] for part in self.parts]
         judgments = [part[0].judgments for part in self.parts]
         return MeasuredLists(
             self,
@@ -111,10 +112,10 @@ class SetupLists:
             metric.lower_is_better,
         )
 
-    def _values(self, metric: Metric, judged: Judged, unjudged: str) -> Floats:
+    def _values(self, metric: Metric, judged: Judged, missing: str) -> Floats:
         if metric.cutoff is None and self.length is not None:
             judged = judged.cut(self.length)
-        if unjudged == "relevant" and metric.definition.bounds:
+        if missing == "relevant" and metric.definition.bounds:
             return bounds(metric, judged)[1]
         return metric(judged)
 

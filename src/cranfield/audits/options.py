@@ -82,7 +82,7 @@ _CLOSED: Mapping[str, str] = {
     "levels": "it adds metrics, and an audit opens metrics by name; open metrics instead, as in 'P(rel=3)@10'",
     "catalogue": "it says which items exist, and changes no metric of relevance; set it in [decisions]",
     "segment": "it shows results for groups as well, and changes none; filter the ratings instead",
-    **dict.fromkeys(("alpha", "baseline"), _SIGNIFICANCE),
+    **dict.fromkeys(("alpha", "baseline", "unjudged"), _SIGNIFICANCE),
 }
 """Decisions that an audit does not open, with the reason."""
 
@@ -176,8 +176,8 @@ def _metric(_: Experiment, value: Any) -> str:
     return str(replace(parse(checked), cutoff=parsed.cutoff))
 
 
-def _unjudged(_: Experiment, value: Any) -> str:
-    return check.one_of("unjudged", value, ("not relevant", "relevant"))
+def _missing_judgments(_: Experiment, value: Any) -> str:
+    return check.one_of("missing_judgments", value, ("not relevant", "relevant"))
 
 
 def _seed(name: str, _: Experiment, value: Any) -> int:
@@ -194,7 +194,7 @@ _OF_AUDITS: Sequence[tuple[str, OptionKind, str, OptionCheck]] = (
     ("metrics", "equivalent", "the metric", _metric),
     ("cutoff", "equivalent", "the cut-off of the metric", lambda _, value: check.whole("cutoff", value)),
     ("gain", "equivalent", "the gain of graded metrics", lambda _, value: str(GAINS.find(value).name)),
-    ("unjudged", "equivalent", "what items without a test rating count as", _unjudged),
+    ("missing_judgments", "equivalent", "what items without a test rating count as", _missing_judgments),
     ("split_seed", "chance", "the seed of the split", partial(_seed, "split_seed")),
     ("training_seed", "chance", "the seed of systems that draw at random", partial(_seed, "training_seed")),
 )

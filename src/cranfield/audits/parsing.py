@@ -143,7 +143,7 @@ def _of_decisions(key: str, table: Mapping[str, Any], options: Iterable[str]) ->
 
 def _place(name: str) -> tuple[int, str]:
     """Return the position of a decision in the pipeline, for a fixed order of decisions."""
-    line = ["data", *DECISIONS, "cutoff", "gain", "unjudged", *_SEEDS]
+    line = ["data", *DECISIONS, "cutoff", "gain", "missing_judgments", *_SEEDS]
     return (line.index(name if name in line else "min_ratings"), name)
 
 
@@ -241,7 +241,7 @@ def _start(experiment: Experiment, name: str, options: Mapping[str, Any], values
     if name == "gain":
         default = metric_definition(metric.name).parameters.get("gain", values[0])
         return dict(metric.parameters).get("gain", default)
-    if name == "unjudged":
+    if name == "missing_judgments":
         return "not relevant"
     if name == "data":
         return experiment.data[0].name

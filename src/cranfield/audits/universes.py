@@ -36,7 +36,8 @@ from cranfield.splits import registry as split_registry
 if TYPE_CHECKING:
     from cranfield.audits.enumeration import Enumeration
 
-MEASURED = ("metrics", "cutoff", "gain", "threshold", "unjudged")  # decisions about what is measured on given lists
+# Decisions about what is measured on given lists.
+MEASURED = ("metrics", "cutoff", "gain", "threshold", "missing_judgments")
 AVERAGED = tuple(Averaging.decisions())  # decisions about how the values of many users are combined into one number
 _OWN = float("-inf")  # marks the lists' own threshold
 
@@ -133,7 +134,7 @@ def measurement_of(settings: AuditSettings, values: Mapping[str, Any]) -> Measur
     return Measurement(
         metric_at(base, values.get("cutoff"), values.get("gain")),
         values.get("threshold", None if decisions.threshold == AUTO else decisions.threshold),
-        values.get("unjudged", "not relevant"),
+        values.get("missing_judgments", "not relevant"),
     )
 
 
@@ -257,7 +258,7 @@ def _averaged(lists: SetupLists | str, universes: list[tuple[int, Universe]]) ->
     def order(entry: tuple[int, Universe]) -> tuple[float, int, str, str]:
         measurement = entry[1].measurement
         cutoff = parse(measurement.metric).cutoff or 0
-        return (threshold_of(entry), cutoff, measurement.metric, measurement.unjudged)
+        return (threshold_of(entry), cutoff, measurement.metric, measurement.missing_judgments)
 
     if isinstance(lists, str):
         yield from ((number, lists) for number, _ in universes)

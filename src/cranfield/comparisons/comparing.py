@@ -253,7 +253,7 @@ def compare(
     >>> result.frame()["p"].item(), result.frame()["method"].item()
     (0.03125, 'enumeration')
     >>> print(result.verdict[0])
-    value: a beats b by 147 % (57 to 333 %, p = 0.0312).
+    value: a beats b by 147 % (31 to 679 %, p = 0.0312).
     """
     comparing, averaging = of_groups((Comparing, Averaging), dict(decisions), "compare")
     significance = spelled_test(significance, method, resamples)
@@ -403,8 +403,8 @@ def comparison_rows(
         tipping = entries.tipping(winners, losers)
     first, second = ([sample.systems[place] for place in places] for places in (sample.first, sample.second))
     better = [
-        (a if leads else b) if ordered and differs and told and d != 0 else None
-        for a, b, differs, told, leads, d in zip(first, second, significant, tipping.told, a_better, direction)
+        (a if leads else b) if ordered and differs and holds and d != 0 else None
+        for a, b, differs, holds, leads, d in zip(first, second, significant, tipping.holds, a_better, direction)
     ]
     spread = [None] * sample.n_pairs if effect.spread is None else sample.in_units(effect.spread, effect.mean_b)
     return pl.DataFrame(

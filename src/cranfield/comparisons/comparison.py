@@ -385,7 +385,7 @@ class Comparison:
             smallest = self._smallest_of_repetitions
             doubts.append(comparison_facts.Spread(self.repetitions, self.metrics[0], spread, self.same_split, smallest))
         if self.main is not None and self.main.metric in self.nothing_disliked:
-            doubts.append(comparison_facts.NothingDisliked(self.main.metric))
+            doubts.append(comparison_facts.NothingDisliked(self.main.name))
         return doubts + self._disagreements
 
     @property

@@ -66,7 +66,7 @@ class Gate:
         its upper one), and ``margin``, all three as shares of the baseline's average if ``is_relative``; the one-sided
         ``p`` of the claim, ``p_corrected`` (Holm over the systems of the metric) and ``p_worse``, that of the opposite
         claim, corrected in the same way; ``tipping``, the share of unjudged entries that must be liked to reverse the
-        outcome, and ``told``, whether that is implausible; ``n`` users, the ``users_needed`` to show the claim with
+        outcome, and ``holds``, whether that is implausible; ``n`` users, the ``users_needed`` to show the claim with
         power 0.8 if the gain stays as it is (infinite if no number is enough), with an 80 % interval
         ``users_needed_lower, users_needed_upper``, since the difference is known from these users only, and
         ``users_if_equal``, the number if the two are equally good.
@@ -217,8 +217,8 @@ class _Claim:
         if worse.any():
             limit = np.where(worse, self._limit(_holm_levels(against, self._alpha), rising=True), limit)
         least, most = self._range_of_users(levels)
-        tipping, told = self._tipping(worse)
-        shown, worse = shown & told, worse & told
+        tipping, holds = self._tipping(worse)
+        shown, worse = shown & holds, worse & holds
         outcome = np.where(shown, "shown", np.where(worse, "worse", "undecided"))
         return pl.DataFrame(
             {
@@ -236,7 +236,7 @@ class _Claim:
                 "p_corrected": corrected,
                 "p_worse": p_worse,
                 "tipping": tipping,
-                "told": told,
+                "holds": holds,
                 "n": sample.n,
                 "users_needed": self._users_needed(levels, self._ahead(self._means[0])),
                 "users_needed_lower": least,
@@ -254,8 +254,8 @@ class _Claim:
         share = self._margins if self._margin.relative else self._margins / np.abs(self._means[1])
         ahead = np.where(worse, -1.0, 1.0) * share * entries.liked[sample.second]
         winners, losers = np.where(worse, [sample.second, sample.first], [sample.first, sample.second])
-        found = entries.tipping(winners, losers, ahead)
-        return found.share, found.told
+        tipping = entries.tipping(winners, losers, ahead)
+        return tipping.share, tipping.holds
 
     def _moved(self, margins: Floats) -> Sample:
         """Return pairs of a system and the baseline lowered by the margin: the claim is that the first is better."""

@@ -76,8 +76,8 @@ class Tipping:
     ratio: Floats  # r = a* / h
 
     @property
-    def told(self) -> NDArray[np.bool_]:
-        """Whether the judgments tell which system is better: r is at least 1, or no share reverses the order."""
+    def holds(self) -> NDArray[np.bool_]:
+        """Whether plausible judgments would not reverse the order: r is at least 1, or no share reverses it."""
         return np.asarray(self.ratio >= 1 - 1e-9)
 
 

@@ -94,7 +94,7 @@ def run(
     >>> tiny = Experiment(data=(Source("tiny", simulate="world(users=60, items=40, ratings=900)"),))
     >>> results = run(tiny, tempfile.mkdtemp())
     >>> print(results.sentences("tiny")[0])
-    P@10: knn(k=100) and popularity lead, undecided among them (up to 6.3 %, -3 to 18 %); puresvd(factors=50) is worse.
+    P@10: knn(k=100) and popularity lead, undecided among them (up to 6.0 %, -4 to 15 %); puresvd(factors=50) is worse.
     """
     experiment, out = experiment_and_folder(experiment, out, seed)
     if jobs is not None:

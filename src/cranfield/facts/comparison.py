@@ -232,8 +232,8 @@ class MetricStanding(Fact):
         words = {self.reference: "worse", None: "undecided"}
         better = {row["system_a"]: row["better"] for row in self.rows if row["system_b"] == self.reference}
         better |= {row["system_b"]: row["better"] for row in self.rows if row["system_a"] == self.reference}
-        found = {system: words.get(better[system], "better") for system in self.means if system in better}
-        return found | {system: "untold" for system in found if _is_untold(self.pair(system, self.reference).row)}
+        shown = {system: words.get(better[system], "better") for system in self.means if system in better}
+        return shown | {system: "untold" for system in shown if _is_untold(self.pair(system, self.reference).row)}
 
     @property
     def untold(self) -> list[Untold]:
@@ -281,9 +281,9 @@ class MetricStanding(Fact):
         first, second = self.means
         if _is_untold(row):
             lead = self.pair(first, second)
-            told = f"{first} leads on these judgments; which is better cannot be told"
+            leads = f"{first} leads on these judgments; which is better cannot be told"
             reversed_if = f"liking {lead.tipping} of the unjudged items reverses it"
-            return fitting(f"{told}{end}." for end in (f": {reversed_if}", ""))
+            return fitting(f"{leads}{end}." for end in (f": {reversed_if}", ""))
         other = first if self.reference == second else second
         if row["better"] is None:
             lead = self.pair(other, self.reference)
@@ -558,15 +558,15 @@ class Untold(Fact):
         if np.isnan(self.ratio):
             return f"{self.leader} leads {self.other}, but no item in the first places of their lists is judged."
         share = f"{100 * max(self.share, 0.0):.0f} %"
-        told = "" if self.ratio >= 1 - 1e-9 else "; which is better cannot be told"
+        rest = "" if self.ratio >= 1 - 1e-9 else "; which is better cannot be told"
         if self.share <= 0:
             return (
-                f"{self.leader} leads {self.other} on these judgments{told}: among the judged items, those of "
+                f"{self.leader} leads {self.other} on these judgments{rest}: among the judged items, those of "
                 f"{self.other} are liked more often."
             )
         liked = f"{100 * self.share / self.ratio:.0f} %"
         return (
-            f"{self.leader} leads {self.other} on these judgments{told}: if {share} of the unjudged items are liked, "
+            f"{self.leader} leads {self.other} on these judgments{rest}: if {share} of the unjudged items are liked, "
             f"the order is reversed, and {liked} of the judged ones are."
         )
 

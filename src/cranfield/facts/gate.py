@@ -70,7 +70,7 @@ class Claim(Fact):
     systems: int  # the number of systems over which p-values are corrected
     # Of the unjudged items, the share that must be liked to reverse the outcome, and whether that is implausible.
     tipping: float = np.inf
-    told: bool = True
+    holds: bool = True
 
     def _said(self) -> str:
         if self.n == 0:
@@ -88,7 +88,7 @@ class Claim(Fact):
             return f"{opening} worse than {base}{end}{least} {self._evidence}."
         side = "least" if self.limit > 0 else "worst"
         worst = f"it is at {side} {limit}" if limit else "no limit can be found"
-        if not self.told:
+        if not self.holds:
             return f"{self.metric}: undecided: {name} against {base} cannot be told{self._reversed}."
         if self.outcome == "shown":
             return f"{opening} {self.allowed.claim(base)}; {worst} {self._evidence}."
@@ -110,7 +110,7 @@ class Claim(Fact):
         if self.n == 0:
             return self.sentence
         opening = f"{self.metric}: {self.outcome}: {self.system} is"
-        if not self.told:
+        if not self.holds:
             return (
                 f"{self.metric}: undecided: {self.system} against {self.baseline} cannot be told: too much is unjudged."
             )

@@ -158,7 +158,7 @@ _SCORES, _CATALOGUE = "scores.npz", "catalogue.parquet"
 
 class _Scores(Stage[Scores]):
     name, title, level = "scores", "Measuring", "part"
-    version = 3
+    version = 4
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:

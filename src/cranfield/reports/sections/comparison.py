@@ -63,8 +63,8 @@ def differences(comparison: Comparison, name: str) -> str:
         return ""
     hidden = len(main.against) - figures.MOST_DIFFERENCES
     more = f"; {hidden} more systems are in the leaderboard" if hidden > 0 else ""
-    told = " and told by the judgments" if "untold" in main.against.values() else ""
-    caption = f"{main.name} against {main.reference}; filled: significant{told}; {comparison.intervals}{more}."
+    judged = " and told by the judgments" if "untold" in main.against.values() else ""
+    caption = f"{main.name} against {main.reference}; filled: significant{judged}; {comparison.intervals}{more}."
     return figure(f"{name}-differences", figures.differences(comparison), caption)
 
 

@@ -14,15 +14,15 @@ from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, 
 _PLAIN, _NORMALISED = "kNN, not normalised", "kNN, normalised"
 
 
-def claims_of(found: Found) -> ClaimFindings:
+def claims_of(numbers: Found) -> ClaimFindings:
     """Return the verdicts on the claims of the papers of 2018 and 2021, and on what we found beyond them."""
-    return findings(__package__, [_of_protocol, _of_fifths, _of_orders], {"": found})
+    return findings(__package__, [_of_protocol, _of_fifths, _of_orders], {"": numbers})
 
 
-def _of_protocol(found: Found) -> list[Saying]:
-    if not found.published:
+def _of_protocol(numbers: Found) -> list[Saying]:
+    if not numbers.published:
         return []
-    published, half, weighted = found.published["actual"][designs.JUDGED_PAIRS], found.half, found.weighted
+    published, half, weighted = numbers.published["actual"][designs.JUDGED_PAIRS], numbers.half, numbers.weighted
     assert half is not None
     assert weighted is not None
     observed, true, complete = designs.OBSERVED_NDCG, designs.TRUE_NDCG, designs.COMPLETE_P10
@@ -38,7 +38,7 @@ def _of_protocol(found: Found) -> list[Saying]:
         _above("half kNN", half, true, _NORMALISED, _PLAIN),
         _agree("agrees published", weighted.by_fold(p10), weighted.by_fold(designs.TRUE_P10)),
         _agree("agrees weighted", weighted.by_fold(p10), weighted.by_fold(complete)),
-        _agree("agrees half", found.lists["actual"].by_fold(p10), found.lists["actual"].by_fold(complete)),
+        _agree("agrees half", numbers.lists["actual"].by_fold(p10), numbers.lists["actual"].by_fold(complete)),
     ]
 
 
@@ -65,20 +65,20 @@ def _agree(key: str, observed: Floats, true: Floats, *, sign: float = 1.0) -> Sa
     return Saying(key, Part(sign * taus), evidence, systems=systems)
 
 
-def _of_fifths(found: Found) -> list[Saying]:
+def _of_fifths(numbers: Found) -> list[Saying]:
     """Return the claims from the printed numbers of 2021 about the order by observed and by true judgments."""
-    if found.fifths is None:
+    if numbers.fifths is None:
         return []
-    observed, true = found.fifths
+    observed, true = numbers.fifths
     return [
         _agree("fifths P", observed.by_fold("P@10"), true.by_fold("P@10")),
         _agree("fifths AntiP", observed.by_fold("AntiP@10"), true.by_fold("AntiP@10"), sign=-1.0),
     ]
 
 
-def _of_orders(found: Found) -> list[Saying]:
+def _of_orders(numbers: Found) -> list[Saying]:
     sayings = []
-    for variant, draws in found.readings.items():
+    for variant, draws in numbers.readings.items():
         by_draw = [world_scores(draw).filter(protocol=FULL_LISTS) for draw in draws]
         for metric, name in (("P@10", "P@10"), ("AntiP@10", "anti-precision")):
             taus = np.array([scores.filter(metric=metric)["tau"].item() for scores in by_draw])
