@@ -38,7 +38,7 @@ def test_one_scenario_and_average_can_be_asked_for(assessed):
     assert chart["title"] == "most popular items missing"
     with pytest.raises(SettingError, match="scenario"):
         assessed.plot("robustness", scenario="popularity")
-    with pytest.raises(SettingError, match="study"):
+    with pytest.raises(SettingError, match="kind"):
         assessed.plot("robust")
 
 

@@ -136,7 +136,7 @@ def test_estimates_stand_beside_where_propensities_are_asked_for(given):
     _, split, runs = given
     bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, propensities="logistic", clip=0.01)
     assert bias.estimates.propensities.kind == "logistic"
-    assert set(bias.estimates.frame["system"]) == {"ease", "random", "popularity"}
+    assert set(bias.estimates.frame()["system"]) == {"ease", "random", "popularity"}
     assert "DR (svd)" in bias.tables()["estimates"].text()
 
 

@@ -168,9 +168,9 @@ def test_a_gate_says_the_same_in_json_on_the_page_and_in_python(files, cranfield
     scores = cf.measure(["other.csv", "guess.csv"], "test.csv", "P@5", threshold=4)
     expected = compare(scores).no_worse("other", than="guess", by="2%")
     assert told["gate"]["outcome"] == expected.outcome == "undecided"
-    assert told["gate"]["sentences"] == expected.sentences == told["verdict"]
+    assert told["gate"]["sentences"] == expected.verdict == told["verdict"]
     shown = _gate(cranfield, *arguments).out
-    assert shown.startswith(f"{compare(scores).no_worse('other', than='guess', by='2%').facts[0].brief}\n\n")
+    assert shown.startswith(f"{compare(scores).no_worse('other', than='guess', by='2%').facts()[0].brief}\n\n")
     assert all(f"· {sentence}" in shown for sentence in told["verdict"])
     assert "undecided: other" in (files / "page.html").read_text(encoding="utf-8")
     rows = list(csv.DictReader(io.StringIO(_gate(cranfield, *arguments, "--format", "csv").out)))

@@ -394,7 +394,7 @@ class TestDisplay:
 
     def test_letters_are_in_the_latex_table_and_names_are_escaped(self):
         result = compare(scores_of(_world(2, 1), systems=["a_b", "50%"]))
-        text = result.latex()
+        text = result.to_latex()
         assert r"a\_b" in text
         assert r"50\%" in text
         assert "$^{a}$" in text
@@ -428,7 +428,7 @@ class TestDisplay:
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
             self.result(baseline="pop").letters()
-        assert r"\toprule" in self.result(baseline="pop").latex()
+        assert r"\toprule" in self.result(baseline="pop").to_latex()
 
     def test_html_is_escaped(self):
         html = compare(scores_of(_world(2, 1), systems=["<script>", "b"]))._repr_html_()

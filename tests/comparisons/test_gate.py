@@ -35,9 +35,7 @@ def test_a_system_is_shown_undecided_or_worse():
     assert outcomes == {"new": "shown", "noisy": "undecided", "bad": "worse"}
     together = result.no_worse(than="old", by="2%")
     assert (bool(together), together.outcome) == (False, "worse")
-    assert (
-        together.sentences[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
-    )
+    assert together.verdict[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
     assert bool(result.no_worse("new", than="old", by="2%"))
     assert "undecided: noisy (" in str(result.no_worse("noisy", than="old", by="2%"))
     assert result.better("old", than="bad").outcome == "shown"
@@ -136,7 +134,7 @@ def test_holm_counts_the_systems_of_a_metric_and_not_the_metrics():
     two = replace(two, metrics=("m", "k"), values=np.repeat(two.values, 2, axis=1), lower_is_better=(False, False))
     both = compare(two, significance="student").no_worse("new", than="old", by="2%")
     assert both.rows["p_corrected"].to_list() == [alone["p"].item()] * 2
-    assert len(both.sentences) == 3
+    assert len(both.verdict) == 3
     assert compare(two, significance="student").no_worse("new", than="old", by="2%", metrics="k").rows.height == 1
 
 

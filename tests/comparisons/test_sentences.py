@@ -322,7 +322,7 @@ def test_against_a_baseline_significant_averages_have_daggers():
     assert {row[0].text: row[1].raised for row in compare(VALUES, baseline="ease").summary().cells()}[
         "popularity"
     ] == "‡"
-    assert "$^{\\dag{}}$" in result.latex()
+    assert "$^{\\dag{}}$" in result.to_latex()
 
 
 def test_where_nobody_is_first_alone_that_is_said():

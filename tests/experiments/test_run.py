@@ -559,7 +559,7 @@ def test_an_assessment_is_read_from_the_folder_as_it_was_found(tiny, tiny_folder
         **asked,
     )
     assert (read.systems, read.metrics, read.averages) == (made.systems, made.metrics, made.averages)
-    assert read.sentences() == made.sentences()
+    assert read.verdict == made.verdict
     np.testing.assert_array_equal(read.whole, made.whole)
     for study in ("robustness", "power", "curves", "correlation", "groups", "advice", "samples"):
         assert_frame_equal(read.frame(study), made.frame(study))

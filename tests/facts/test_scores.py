@@ -121,6 +121,7 @@ SAID: list[tuple[Fact, str]] = [
         scores.RepeatsFound("TIFU-KNN", 10, 0.926151, 0.582819, 0.018104),
         "92.6 % of the top 10 of TIFU-KNN are repeats; it finds 58.3 % of the repeated and 1.8 % of the new items",
     ),
+    (scores.PredictionsRight("svd", 0.456, 0.5), "svd predicts 45.6 % of the ratings right, within 0.5."),
     (
         scores.SharedRatings(500, 2000),
         "500 of 2,000 test ratings (25%) are in the training set too: a system that was trained on it has seen them; if they are events that repeat, say what counts with repeats=exclude, allow or only",

@@ -137,7 +137,7 @@ def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, 
 
 def test_the_advice_on_metrics_stands_on_the_page_with_its_numbers(made, assessment):
     text = "".join(read(made).texts)
-    assert all(one in text for one in assessment.sentences())
+    assert all(one in text for one in assessment.verdict)
     back = pl.read_csv(embedded(made)["files"]["trust-advice.csv"].encode())
     assert back["score"].to_list() == assessment.frame("advice")["score"].to_list()
 

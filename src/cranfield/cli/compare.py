@@ -12,11 +12,12 @@ import click
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
+from cranfield._result import as_json, frame_text
 from cranfield._table import Table, answer_and_table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
 from cranfield.cli._options import common_options, decision_options, process_options, refuse_idle
-from cranfield.cli._output import as_json, output_options, put, put_text, tell, tell_beside, written
+from cranfield.cli._output import output_options, put, put_text, tell, tell_beside
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import (
     CAVEATS,
@@ -205,9 +206,9 @@ def compare_command(
         tables |= {f"comparison {k}": segment.table() for k, segment in enumerate(segments, start=1)}
         put("\n".join(table.titled(loaded.test.name or "", name).latex() for name, table in tables.items()), out)
     elif format == "markdown":
-        put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
+        put("\n".join((result.summary().markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(_measuring.with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
+        put(frame_text(_measuring.with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}
@@ -237,19 +238,19 @@ def _gated(no_worse: str | None, better: bool, power: float | None, baseline: st
 
 def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any], out: str | None) -> None:
     if format == "csv":
-        put(written(gate.frame(), "csv"), out)
+        put(frame_text(gate.frame(), "csv"), out)
     elif format == "json":
         put(as_json({"gate": gate.as_dict(), **full}), out)
     else:
-        several = len(gate.facts) > 1
-        put_text(answer_and_table(gate.facts[0].brief, gate.table(), result.verdict[several:]), out)
+        several = len(gate.facts()) > 1
+        put_text(answer_and_table(gate.facts()[0].brief, gate.table(), result.verdict[several:]), out)
 
 
 def _power(result: Comparison, difference: float, format: str) -> str:
     """Return whether the users are enough to detect a difference."""
     frame = result.power(difference)
     if format != "table":
-        return written(frame, format)
+        return frame_text(frame, format)
     rows = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row] for row in frame.iter_rows()]
     caption = replace(result, significance="student", correction="none").caption
     return Table(frame.columns, rows, caption, result.notes).text()
@@ -306,13 +307,11 @@ def put_tipping(
     how = {"threshold": measuring.threshold, "baseline": options["baseline"], "seed": options["seed"]}
     points = tipping_points(loaded.runs, loaded.test, metrics, **how)
     if figure is not None:
-        from cranfield._figures import save
-
-        save(points.figure(), figure)
+        points.save(figure)
     if format == "table":
         put_text(str(points), out)
     else:
-        put(written(points.frame(), format), out)
+        put(frame_text(points.frame(), format), out)
 
 
 def refuse_layouts(option: str, format: str) -> None:
@@ -365,6 +364,6 @@ def suggest_judgments_command(
     if out is None:
         put_text(str(labelling), None)
         return
-    put(written(labelling.frame(), "csv"), out)
+    put(frame_text(labelling.frame(), "csv"), out)
     put_text("\n".join((str(labelling.state), *CAVEATS)), None)
     tell([f"{labelling.frame().height:,} pairs to ask about: {out}; fill in the column rating"])

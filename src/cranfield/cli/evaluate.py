@@ -11,18 +11,16 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._result import check_frame_file, frame_text, write_frame
 from cranfield._table import MOST_REMARKS
 from cranfield.cli import _measuring
 from cranfield.cli._options import choice_option, common_options, process_options, refuse_idle
 from cranfield.cli._output import (
-    check_frame_file,
     output_options,
     put,
-    put_frame,
     put_tables,
     put_values,
     tell,
-    written,
 )
 from cranfield.cli._report import report_option, write_page
 from cranfield.facts import Fact
@@ -152,7 +150,7 @@ def evaluate_command(
     if migration is not None:
         predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
         assert predictions is not None  # CSE needs them
-        put_frame(predictions.migration(), migration)
+        write_frame(predictions.migration(), migration)
     segments = loaded.segments(metrics, by_segment) if by_segment else []
     times, corrected = None, {}
     if times_random:
@@ -173,12 +171,12 @@ def evaluate_command(
         if corrected:
             columns = {"estimate": "whole_catalogue", "lower": "whole_lower", "upper": "whole_upper"}
             estimates = pl.concat(
-                values.frame.drop("sampled").rename(columns).with_columns(system=pl.lit(system))
+                values.frame().drop("sampled").rename(columns).with_columns(system=pl.lit(system))
                 for system, values in corrected.items()
             )
             frame = frame.join(estimates, on=["system", "metric"], how="left")
         frame = _measuring.with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
-        put(written(frame, format), out)
+        put(frame_text(frame, format), out)
         tell(filter(None, [scores.relevance]))
         tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
@@ -231,7 +229,7 @@ def dialects_command(
     )  # fmt: skip
     tell(Measuring(metrics=metrics).notes_on_grades(loaded.test, measuring.negative_grades))
     if format in ("csv", "json"):
-        put(written(frame, format), out)
+        put(frame_text(frame, format), out)
     else:
         put_tables([dialects_table(frame)], format, out)
 

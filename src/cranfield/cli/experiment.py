@@ -9,6 +9,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._result import as_json
 from cranfield.cli._options import (
     AGAIN,
     common_options,
@@ -19,7 +20,7 @@ from cranfield.cli._options import (
     resumes,
     unpack_option,
 )
-from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell_beside
+from cranfield.cli._output import inform, output_options, put, put_result, say, say_line, stages, tell_beside
 from cranfield.cli._reading import reading_options
 from cranfield.cli._report import experiment_options, experiment_report, out_option, say_where
 from cranfield.experiments import PRESETS, clean, diff, new_experiment, plan, review, run, schema, show

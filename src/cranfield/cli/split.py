@@ -15,8 +15,9 @@ from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text
 from cranfield._record import Step
+from cranfield._result import as_json, frame_text
 from cranfield.cli._options import choice_option, common_options, overlap_option, process_options
-from cranfield.cli._output import as_json, inform, output_options, put, put_text, refuse_file, say_line, written
+from cranfield.cli._output import inform, output_options, put, put_text, refuse_file, say_line
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.tables import FORMATS
@@ -142,7 +143,7 @@ def check_split_command(
     if format == "json":
         put(as_json([check.as_dict() for check in checks]), out)
     elif format == "csv":
-        put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
+        put(frame_text(pl.concat([check.frame() for check in checks]), "csv"), out)
     else:
         put_text("\n\n".join([*map(str, checks), splits.side_by_side(checks).text()]), out)
     if report is not None:

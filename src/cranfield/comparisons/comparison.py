@@ -15,6 +15,7 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
 from cranfield._record import Step
 from cranfield._registry import parse
+from cranfield._result import Figures, Result
 from cranfield._settings import settings
 from cranfield._table import Cell, Table, answer_and_table, places
 from cranfield.comparisons import effects
@@ -25,7 +26,7 @@ from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import logarithm
 from cranfield.comparisons.unjudged import Unjudged
-from cranfield.facts import Fact, html_paragraphs, p_text, sentences
+from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
@@ -39,7 +40,7 @@ _MOST_LETTERED = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """The result of `compare`.
 
     Parameters
@@ -182,7 +183,7 @@ class Comparison:
             raise SettingError("letters need every pair of systems; leave out the baseline")
         rows, place = [], {system: s for s, system in enumerate(self.systems)}
         for m, metric in enumerate(self.metrics):
-            order = self._order(m)
+            order = self.order(m)
             differ = np.zeros((len(self.systems),) * 2, dtype=bool)
             different = self.of_metric(metric).filter("significant")
             a, b = ([place[system] for system in different[name]] for name in ("system_a", "system_b"))
@@ -194,7 +195,7 @@ class Comparison:
             ]
         return pl.DataFrame(rows)
 
-    def _order(self, m: int) -> list[int]:
+    def order(self, m: int) -> list[int]:
         """Return the systems from best to worst; systems without an average come last."""
         values = self.averages[:, m] if self.lower_is_better[m] else -self.averages[:, m]
         return [int(s) for s in np.argsort(values, kind="stable")]
@@ -315,19 +316,15 @@ class Comparison:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
         return system
 
-    @cached_property
-    def verdict(self) -> list[str]:
-        """The verdict in words: the answer by the main metric, what the other metrics say, and what to keep in mind.
+    def facts(self) -> list[Fact]:
+        """Return the answer by the main metric, what the other metrics say, and what to keep in mind.
 
         The answer has at most 25 words: who is better, by how much and how sure, or what these users could have shown.
         Its p-value is corrected and its interval holds for all pairs at once, like those of the figure and the table.
+        For a gate, these are the facts of its claim.
         """
-        return sentences(self.facts())
-
-    def facts(self) -> list[Fact]:
-        """Return the facts of the verdict in the order in which they are said; for a gate, those of its claim."""
         if self.gate is not None:
-            return [*self.gate.facts, *self.doubts]
+            return [*self.gate.facts(), *self.doubts]
         known, without = self.standings, self._standings[1]
         said: list[Fact] = [] if self.main is None else [self.main]
         others = tuple(standing for standing in known if standing is not self.main and standing.role in _WITH_WINNERS)
@@ -442,7 +439,7 @@ class Comparison:
         )
 
     def _means(self, m: int) -> dict[str, float]:
-        return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}
+        return {self.systems[s]: float(self.averages[s, m]) for s in self.order(m)}
 
     @property
     def tested(self) -> str:
@@ -500,7 +497,7 @@ class Comparison:
             return Cell(number_text(self.averages[s, m]), rank == 0, rank == 1)
 
         first = 0 if self.main is None else self.metrics.index(self.main.metric)
-        rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
+        rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self.order(first)]
         return self.marked(Table(["system", *map(metric_label, self.metrics)], rows, self.caption, self.notes))
 
     def marked(self, table: Table) -> Table:
@@ -580,13 +577,19 @@ class Comparison:
             return "Systems that share a letter do not differ significantly."
         return f"† significantly better, ‡ significantly worse than {self.baseline}."
 
-    def latex(self) -> str:
-        """Return `summary` as a LaTeX table."""
-        return self.summary().latex()
+    most_drawn = 8
+    """The number of differences that the figure shows."""
 
-    def markdown(self) -> str:
-        """Return `summary` as a Markdown table."""
-        return self.summary().markdown()
+    @property
+    def figures(self) -> Figures:
+        """``differences`` by the main metric with their intervals, and ``wins``, the shares of users."""
+        from cranfield.comparisons import figures
+
+        return {"differences": figures.differences, "wins": figures.wins}
+
+    def to_latex(self) -> str:
+        """Return `summary` in LaTeX (booktabs)."""
+        return self.summary().latex()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
@@ -616,9 +619,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.rows)} pairs)"
-
-    def _repr_html_(self) -> str:
-        return html_paragraphs(self.verdict[:1]) + self.overview().html()
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from cranfield._errors import InputError, SettingError, nearest
 from cranfield._numbers import count_text, time_text
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield._table import Table, answer_and_table
+from cranfield._table import Table, answer_and_table, html_paragraphs
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
@@ -28,7 +28,7 @@ from cranfield.experiments.stages.data import measured_test
 from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
 from cranfield.experiments.tuned import how_tuned, repetition_facts, tuning_warnings
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
@@ -101,7 +101,7 @@ class Results:
         assessment = self.assessment(data)
         findings, took = self.findings(data), self.line.store.took()
         warned = [*tuning_warnings(self.line, source, took), *repetition_facts(self.line, source)]
-        by_metric = [] if assessment is None else assessment.facts
+        by_metric = [] if assessment is None else assessment.facts()
         return [*findings.facts, *warned, *by_group, *by_metric, *how_tuned(self.line, source)]
 
     def sentences(self, data: str) -> list[str]:

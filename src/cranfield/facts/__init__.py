@@ -19,7 +19,7 @@ from cranfield.facts import (
     study,
     unjudged,
 )
-from cranfield.facts.fact import Fact, html_paragraphs, sentences
+from cranfield.facts.fact import Fact, sentences
 from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "ends_text",
     "experiment",
     "gate",
-    "html_paragraphs",
     "p_equals",
     "p_text",
     "ratings",

@@ -369,6 +369,17 @@ class RepeatsFound(Fact):
         )
 
 
+class PredictionsRight(Fact):
+    """How many of a system's predicted ratings are right within a margin, as a mean over users."""
+
+    system: str
+    share: float
+    margin: float
+
+    def _said(self) -> str:
+        return f"{self.system} predicts {100 * self.share:.1f} % of the ratings right, within {self.margin:.3g}."
+
+
 class SharedRatings(Fact):
     """Test ratings that are in the training set too."""
 

@@ -100,9 +100,9 @@ def _charts(demo: Demo, style: Style) -> dict[str, object]:
     first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
     return {
         "orders": figures.orders(values, list(dict.fromkeys((best, first))), style=style),
-        "averages-held-out": figures.averages(demo.scores[HELD_OUT], METRIC, style=style),
-        "averages-random-items": figures.averages(demo.scores[RANDOM_ITEMS], METRIC, style=style),
-        "wins-held-out": figures.wins(demo.comparisons[HELD_OUT], METRIC, style=style),
+        "averages-held-out": demo.scores[HELD_OUT].plot(metric=METRIC, style=style),
+        "averages-random-items": demo.scores[RANDOM_ITEMS].plot(metric=METRIC, style=style),
+        "wins-held-out": demo.comparisons[HELD_OUT].plot("wins", metric=METRIC, style=style),
     }
 
 

@@ -321,16 +321,16 @@ def _begin_figures(
 ) -> tuple[list[Path], Callable[[], None]]:
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
-    charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
+    charts = {"averages": findings.scores.plot(metric=metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and findings.comparison.main is not None:
-        charts["differences"] = figures.differences(findings.comparison, style="paper")
-        charts["wins"] = figures.wins(findings.comparison, findings.comparison.main.metric, style="paper")
+        charts["differences"] = findings.comparison.plot(style="paper")
+        charts["wins"] = findings.comparison.plot("wins", metric=findings.comparison.main.metric, style="paper")
     for segment in results.segments(data):
         if len(segment.averaged.scores.systems) > 1:
-            chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
+            chart = segment.averaged.plot(metric=metric, averaging=averaging, style="paper")
             charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     if predictions is not None:
-        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in predictions.kinds}
+        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in predictions.figures}
     return figures.begin_drawing({f"{data}-{name}": chart for name, chart in charts.items()}, folder / "figures")
 
 

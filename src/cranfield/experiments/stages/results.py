@@ -366,7 +366,7 @@ def facts_of_groups(results: SegmentResults) -> list[Fact]:
     """Return the facts of the verdicts on groups; without any results, why there are none."""
     if not results:
         return [experiment_facts.Inconclusive("one group")]
-    return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts]
+    return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts()]
 
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")
