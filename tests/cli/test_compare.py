@@ -58,7 +58,7 @@ def test_a_sentence_and_a_table_are_printed(run):
         "\npaired permutation test, with the max-|t| correction of Westfall and Young, level 0.05; relevant from 4\n"
         in out
     )
-    assert "against good" in out
+    assert "worse than good" in out
     assert len(out.splitlines()) <= 2 + 1 + 5 + 5
     assert "better/equal/worse" in run("-m", "P@5", "--details")
 
@@ -67,7 +67,7 @@ def test_csv_and_json_are_the_frame_of_the_function(run):
     rows = list(csv.DictReader(io.StringIO(run("-m", "P@5", "-m", "nDCG@10", "--format", "csv"))))
     told = json.loads(run("-m", "P@5", "-m", "nDCG@10", "--format", "json"))
     scores = cf.measure(["good.csv", "guess.csv", "other.csv"], "test.csv", ["P@5", "nDCG@10"], threshold=4)
-    expected = compare(scores).frame()
+    expected = compare(scores).frame(detail=True)
     assert [float(row["p"]) for row in rows] == expected["p"].to_list() == [row["p"] for row in told["rows"]]
     assert told["settings"]["correction"] == "max_t"
     assert len(rows) == 6

@@ -55,19 +55,22 @@ def test_corrected_p_values_have_simultaneous_intervals_and_uncorrected_ones_sin
     values = _world(np.random.default_rng(1), 200)
     for significance in ("student", "permutation", "bootstrap", "wilcoxon"):
         together, alone = (compare(values, significance=significance, correction=one) for one in (None, "none"))
-        width = [one.frame()["upper"] - one.frame()["lower"] for one in (together, alone)]
+        width = [one.frame(detail=True)["upper"] - one.frame(detail=True)["lower"] for one in (together, alone)]
         assert (width[0] > 1.15 * width[1]).all()
         assert "hold for all pairs of a metric at once" in together.intervals
         assert "for each pair separately" in alone.intervals
     # Percentages and effect sizes belong to the same family.
     for name in ("relative", "effect"):
-        wide, narrow = (one.frame()[f"{name}_upper"] - one.frame()[f"{name}_lower"] for one in (together, alone))
+        wide, narrow = (
+            one.frame(detail=True)[f"{name}_upper"] - one.frame(detail=True)[f"{name}_lower"]
+            for one in (together, alone)
+        )
         assert (wide > 1.15 * narrow).all()
 
 
 def test_two_systems_have_the_interval_of_student():
     values = _world(np.random.default_rng(2), 80)
-    row = compare({name: values[name] for name in ("s0", "s4")}).frame().row(0, named=True)
+    row = compare({name: values[name] for name in ("s0", "s4")}).frame(detail=True).row(0, named=True)
     reach = stdtrit(79, 0.975) * row["standard_error"]
     assert row["upper"] - row["difference"] == pytest.approx(reach)
 
@@ -82,9 +85,9 @@ def test_the_level_of_a_pair_lies_between_bonferroni_and_alone_and_is_the_same_f
 
 def test_equal_systems_and_single_users_do_not_upset_the_level():
     same = {"a": [0.5, 0.5, 0.1], "b": [0.5, 0.5, 0.1], "c": [0.2, 0.9, 0.3]}
-    frame = compare(same).frame()
+    frame = compare(same).frame(detail=True)
     assert frame.filter(system_a="a", system_b="b")["upper"].item() == 0.0
-    one_user = compare({"a": [0.5], "b": [0.4], "c": [0.3]}).frame()
+    one_user = compare({"a": [0.5], "b": [0.4], "c": [0.3]}).frame(detail=True)
     assert one_user["lower"].is_nan().all()
 
 
@@ -123,7 +126,7 @@ def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
     rng = np.random.default_rng(11)
     for _ in range(4):
         result = compare(_world(rng, 60), significance=significance, alpha=alpha)
-        frame = result.frame()
+        frame = result.frame(detail=True)
         includes = (frame["lower"] <= 0) & (frame["upper"] >= 0)
         assert frame["significant"].to_list() == (~includes).to_list()
         assert (frame["p_corrected"] >= frame["p"]).all()
@@ -134,7 +137,7 @@ def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_rea
     values = _world(np.random.default_rng(12), 80)
     (sample,), _ = make_samples(as_scores(values), Averaging(by="user"))
     largest = largest_statistics(sample, outcomes_of(sample)[1], 0)
-    frame = compare(values, significance="student").frame()
+    frame = compare(values, significance="student").frame(detail=True)
     t = np.abs(frame["difference"] / frame["standard_error"]).to_numpy()
     share = [(1 + (largest.values >= one).sum()) / 5001 for one in t]
     assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(share, 10 * frame["p"].to_numpy()))

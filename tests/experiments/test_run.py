@@ -103,7 +103,7 @@ def test_the_results_are_those_of_the_functions_called_by_hand(tiny, tmp_path, c
     scores = _by_hand(ratings, decisions, {one.name: one.spelling for one in experiment.systems}, seed=5)
     assert_frame_equal(_whole(results.averages()), scores.frame(decisions.averaging))
     comparison = cf.compare(scores, seed=5, **{**decisions.comparing.as_dict(), **decisions.tested.as_dict()})
-    assert_frame_equal(_whole(results.comparisons()), comparison.frame())
+    assert_frame_equal(_whole(results.comparisons()), comparison.frame(detail=True))
     beside = "" if decisions.tested == decisions.averaging else decisions.average
     comparison = replace(comparison, trained_once=("random",), beside=beside)
     assert results.sentences("tiny") == comparison.verdict
@@ -139,7 +139,7 @@ def test_folds_and_repetitions_are_averaged_user_by_user(tiny, tmp_path):
     assert results.comparisons().filter(pl.col("fold").is_not_null()).height == 6 * 3 * 2
     comparison = results.findings("tiny").comparison
     assert comparison is not None
-    assert set(comparison.frame()["method"]) == {"crossed"}
+    assert set(comparison.frame(detail=True)["method"]) == {"crossed"}
     assert averages.filter(pl.col("fold").is_null())["spread"].is_not_null().all()
     assert apart["spread"].is_null().all()
     assert comparison.verdict[-1].startswith("Between 2 repetitions (new splits and seeds) the standard deviation")

@@ -396,7 +396,7 @@ def test_values_beyond_memory_are_mapped_and_say_the_same(tmp_path, spilled, sor
     same(mine, theirs)
     for significance in ("permutation", "student", "wilcoxon", "sign", "bootstrap", "tukey"):
         options = {"metrics": ["nDCG", "RR"], "significance": significance, "subsets": 2}
-        frames = [cf.compare(scores, **options).frame() for scores in (mine, theirs)]
+        frames = [cf.compare(scores, **options).frame(detail=True) for scores in (mine, theirs)]
         assert_frame_equal(*frames, rel_tol=1e-12, abs_tol=1e-12)
     for average in ("median", "trimmed", "geometric", "weighted(by=judged)", "standardised"):
         assert_frame_equal(*(scores.frame(average) for scores in (mine, theirs)), rel_tol=1e-12, abs_tol=1e-14)

@@ -122,7 +122,7 @@ def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, 
     tables = embedded(made)["files"]
     for name, frame in (
         ("leaderboard", leaderboard_frame(scores, comparison)),
-        ("pairs", comparison.frame()),
+        ("pairs", comparison.frame(detail=True)),
         ("per-user", scores.per_user()),
     ):
         back = pl.read_csv(tables[f"{name}.csv"].encode(), infer_schema_length=None)

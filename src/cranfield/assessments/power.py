@@ -190,10 +190,8 @@ def power_of(
 def _summary(compared: Comparison) -> pl.DataFrame:
     """Return one row per metric: DP, the median p-value and the share of pairs that differ."""
     p = pl.col("p").drop_nans()
-    return (
-        compared.frame()
-        .group_by("metric", maintain_order=True)
-        .agg(dp=p.sum(), median_p=p.median(), significant=(p < compared.alpha).mean(), pairs=p.len())
+    return compared.rows.group_by("metric", maintain_order=True).agg(
+        dp=p.sum(), median_p=p.median(), significant=(p < compared.alpha).mean(), pairs=p.len()
     )
 
 
@@ -215,8 +213,7 @@ def _bootstrapped(
 
 def _curves(compared: Comparison) -> pl.DataFrame:
     return (
-        compared.frame()
-        .filter(pl.col("p").is_not_nan())
+        compared.rows.filter(pl.col("p").is_not_nan())
         .sort("p", descending=True, maintain_order=True)
         .with_columns(place=pl.int_range(1, pl.len() + 1).over("metric"))
         .select("metric", "place", "p", "system_a", "system_b")

@@ -99,7 +99,7 @@ class Bias(Result):
         ratings. (Both have the same users, so the standard error is too large rather than too small.)
         """
         verdicts = {name: {(a, b): better for a, b, better in self._better(name)} for name in self.comparisons}
-        margins = {name: compared.frame() for name, compared in self.comparisons.items()}
+        margins = {name: compared.rows for name, compared in self.comparisons.items()}
         rows = []
         for protocol in self.protocols[1:]:
             name, control = protocol.name, bias_facts.CONTROLS[protocol.name]
@@ -120,7 +120,7 @@ class Bias(Result):
 
     def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
         """Return each pair with the system that is significantly better, or None if neither is."""
-        columns = self.comparisons[protocol].frame().select("system_a", "system_b", "better", "significant")
+        columns = self.comparisons[protocol].rows.select("system_a", "system_b", "better", "significant")
         return [(a, b, better if significant else None) for a, b, better, significant in columns.iter_rows()]
 
     @cached_property

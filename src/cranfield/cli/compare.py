@@ -208,7 +208,12 @@ def compare_command(
     elif format == "markdown":
         put("\n".join((result.summary().markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(frame_text(_measuring.with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
+        put(
+            frame_text(
+                _measuring.with_groups(result.rows, [segment.frame(detail=True) for segment in segments]), "csv"
+            ),
+            out,
+        )
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}

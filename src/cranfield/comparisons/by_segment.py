@@ -57,11 +57,11 @@ class SegmentComparison(Result):
         counts = {name: part.rows["n"].to_list() for name, part in self.comparisons.items() if part is not None}
         return replace(self.segments, compared=counts)
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, *, detail: bool = False) -> pl.DataFrame:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` in front."""
         labels = [pl.lit(self.segments.name).alias("segment")]
         return pl.concat(
-            comparison.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
+            comparison.frame(detail=detail).select(*labels, pl.lit(name).alias("group"), pl.all())
             for name, comparison in self.comparisons.items()
             if comparison is not None
         )
@@ -166,7 +166,7 @@ class SegmentComparison(Result):
             "verdict": self.verdict,
             "notes": list(self.notes),
             "averages": _plain(self.averages()),
-            "comparisons": _plain(self.frame()),
+            "comparisons": _plain(self.frame(detail=True)),
             "interactions": _plain(self.interactions),
         }
 

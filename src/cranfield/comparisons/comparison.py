@@ -34,6 +34,7 @@ from cranfield.measures import Averaging
 from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
+_FIRST = ("metric", "system_a", "system_b", "difference", "lower", "upper", "p_corrected", "better")
 _WITH_WINNERS = ("accuracy", "value")
 # Maximum number of systems with letters; for more, the letters are longer than what they explain.
 _MOST_LETTERED = 40
@@ -123,25 +124,25 @@ class Comparison(Result):
     left_out: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, *, detail: bool = False) -> pl.DataFrame:
         """Return one row per metric and pair of systems.
 
-        Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
-        between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
-        interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
-        ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
-        losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant and told by the judgments), ``tipping``, the share of all unjudged
-        entries that must be liked to reverse the order, with ``tipping_ratio``, that share over the share of judged
-        entries that are liked (below 1 nobody is called better; `Unjudged.tipping`), ``n`` users; the ``level`` at
-        which the correction tests a single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test,
-        method`` and ``error_bound``, how p was computed and how far it may be off; ``rejected``, the share of user
-        subsets that reject, where subsets were drawn. If p-values are corrected, the intervals of a metric's pairs
-        hold simultaneously (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test
-        and the intervals are over users crossed with repetitions (`Errors`).
+        Columns: ``metric, system_a, system_b``; their ``difference`` (a − b) with its interval ``lower, upper``;
+        ``p_corrected``; and ``better``, the better system, if significant and told by the judgments. With ``detail``
+        also: the averages ``mean_a, mean_b``; the ``standard_error`` of the difference with its ``degrees`` of freedom,
+        and its standard deviation between repetitions, ``spread`` (null without repetitions); ``relative`` = difference
+        / mean_b with its interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect``
+        (d_z) with ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins,
+        ties, losses``, and ``superiority`` = (wins + ties/2) / n; ``p``, and ``significant`` (p_corrected < α);
+        ``tipping``, the share of all unjudged entries that must be liked to reverse the order, with ``tipping_ratio``,
+        that share over the share of judged entries that are liked (below 1 nobody is called better; see `Unjudged`);
+        ``n`` users; the ``level`` at which the correction tests a pair (α without one, α / pairs for ``holm`` and
+        ``bonferroni``); ``test, method`` and ``error_bound``, how p was computed and how far it may be off;
+        ``rejected``, the share of user subsets that reject, where subsets were drawn. If p-values are corrected, the
+        intervals of a metric's pairs hold simultaneously (`largest_statistics`); otherwise each holds for its pair
+        alone. With repetitions, the test and the intervals are over users crossed with repetitions (`Errors`).
         """
-        return self.rows
+        return self.rows if detail else self.rows.select(_FIRST)
 
     def of_metric(self, metric: str | None = None) -> pl.DataFrame:
         """Return the rows of one metric; the name may be omitted if there is only one."""
@@ -517,14 +518,15 @@ class Comparison(Result):
         return replace(table, rows=rows, caption=f"{table.caption}. {marked}" if table.caption else marked)
 
     def differences(self) -> Table:
-        """Return the differences of the main metric from the baseline, or from the best system, one row per system.
+        """Return the differences of the main metric from the baseline, or how much worse than the best each is.
 
-        The averages are marked as in `summary`.
+        The averages are marked as in `summary`. Signs are those of the verdict.
         """
         if self.main is None:
             return Table(["system"], [], self.caption, self.notes)
         main, reference = self.main, self.main.reference
-        header = ["system", main.name, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
+        of_best, level = self.baseline is None, f"{100 * (1 - self.alpha):g} % interval"
+        header = ["system", main.name, "worse by" if of_best else "difference", level, "p", "d_z",
                   "better/equal/worse"]  # fmt: skip
         rows: list[list[str | Cell]] = []
         marks, ranks = self.marks(), places(np.array([*main.means.values()]), main.lower_is_better, main.digits)
@@ -533,13 +535,15 @@ class Comparison(Result):
             if system in main.against:
                 lead = main.pair(system, reference)
                 row, forward = lead.row, lead.row["system_a"] == system
-                counts = [row[name] for name in ("wins", "ties", "losses")][:: 1 if forward else -1]
-                effect = row["effect"] if forward else -row["effect"]
-                cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
-                         "/".join(f"{count:,}" for count in counts)]  # fmt: skip
+                counts = [f"{row[name]:,}" for name in ("wins", "ties", "losses")][:: 1 if forward else -1]
+                effect = number_text(row["effect"] if forward != of_best else -row["effect"], 2, sign="+")
+                shown = lead.loss if of_best else lead
+                size = str(shown) if of_best else lead.signed
+                cells = [size, shown.ends or "–", p_text(row["p_corrected"]), effect, "/".join(counts)]
             marked = Cell(number_text(mean, main.digits), rank == 0, rank == 1, marks.get((main.metric, system), ""))
             rows.append([system, marked, *cells])
-        said = f"{main.name} against {reference}; {self.caption}; {self.intervals}"
+        whose = f"worse than {reference}" if of_best else f"against {reference}"
+        said = f"{main.name}, {whose}; {self.caption}; {self.intervals}"
         key = f". {self.key_to_marks.removesuffix('.')}" if marks else ""
         return Table(header, rows, f"{said}{key}", self.notes)
 
@@ -554,7 +558,8 @@ class Comparison(Result):
         rows = [
             [*row[:beside], *differences.get(Cell.text_of(row[0]), ["–"] * 5)[2:5], *row[beside:]] for row in table.rows
         ]
-        names = [f"against {self.main.reference}", *header[3:5]]
+        whose = "against" if self.baseline is not None else "worse than"
+        names = [f"{whose} {self.main.reference}", *header[3:5]]
         return replace(table, header=[*table.header[:beside], *names, *table.header[beside:]], rows=rows)
 
     def marks(self) -> dict[tuple[str, str], str]:

@@ -18,7 +18,8 @@ class RatingsInNumbers(Fact):
     def _said(self) -> str:
         of_name = f"{self.name}: " if self.name else ""
         items, users = count_text(self.items, "item"), count_text(self.users, "user")
-        return f"{of_name}{count_text(self.ratings, 'rating')} of {items} by {users} ({100 * self.density:.3g} % of all pairs)."
+        share = f"{100 * self.density:.3g} % of all pairs"
+        return f"{of_name}{count_text(self.ratings, 'rating')} of {items} by {users} ({share})."
 
 
 class ImplicitFeedback(Fact):

@@ -87,7 +87,7 @@ def write_demo(demo: Demo, folder: Path, *, style: Style = "paper") -> Path:
         write_text(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
         write_text(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
-            write_text(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
+            write_text(tables / f"comparison-{name}.csv", csv_of(comparison.rows))
     demo.audit.save(folder / "audit")
     write_tables(demo.audit, folder / "audit" / "tables", "simulated world")
     for _, finish in (drawn, drawn_of_audit):

@@ -124,7 +124,7 @@ def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = _P
         tables = {name: _of_leaders(comparison)}
         said.append(
             f"There are {len(rows):,} pairs and metrics; the table to download holds only those with the best system "
-            "of each metric. Comparison.frame() returns all of them."
+            "of each metric. Comparison.frame(detail=True) returns all of them."
         )
     options = "".join(
         f'<option value="{m}">{text(metric_label(metric))}</option>' for m, metric in enumerate(comparison.metrics)

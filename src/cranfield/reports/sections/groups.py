@@ -141,7 +141,10 @@ def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: 
     name = file_name(segment.averaged.name)
     tables = {f"segments-{name}": segment.averaged.frame(averaging, level=level)}
     if isinstance(segment, SegmentComparison):
-        tables |= {f"segments-{name}-pairs": segment.frame(), f"segments-{name}-interactions": segment.interactions}
+        tables |= {
+            f"segments-{name}-pairs": segment.frame(detail=True),
+            f"segments-{name}-interactions": segment.interactions,
+        }
     return tables
 
 
