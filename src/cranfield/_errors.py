@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cranfield._terminal import shown
 
@@ -61,6 +62,9 @@ class CranfieldError(Exception):
     >>> print(CranfieldError("the file \x1b[31mmine.csv\nis empty"))
     the file �[31mmine.csv is empty
     """
+
+    command: Any = None
+    """The command that failed, for the words of its options; None in Python."""
 
     def __str__(self) -> str:
         return shown(" ".join(line.strip() for line in super().__str__().splitlines()))

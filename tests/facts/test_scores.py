@@ -79,7 +79,7 @@ SAID: list[tuple[Fact, str]] = [
     (scores.ScoresAsRatings(("RMSE",)), "no predicted ratings were given: RMSE used the scores instead"),
     (
         scores.Unranked("mine", 0.254),
-        "mine: 25% of the candidates are in no list, and count as ranked below all others; if they are training items, give these as train=... (--train FILE)",
+        "mine: 25% of the candidates are in no list, and count as ranked below all others; if they are training items, give these as train=...",
     ),
     (
         scores.OutsideCatalogue("mine", 30, 1200, 20, ("x", "y")),
@@ -132,7 +132,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         TURNED,
-        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the lists look like lists only if users and items are swapped; name the columns of the run (--run-user, --run-item) or of the test set (--user, --item)",
+        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the lists look like lists only if users and items are swapped; name the columns of the run, user=... and item=..., or of the test set",
     ),
     (scores.Suspicion("empty"), "every list is empty, and scores 0"),
     (

@@ -190,12 +190,12 @@ class Asker:
             folder / f"test.{ratings}",
             *runs,
             "-q",
-            "--repeated",
-            setting.repeated,
+            "--read",
+            f"repeated={setting.repeated}",
             "--ties",
             setting.ties,
         ]
-        shared += ["--gaps", setting.gaps, "--lists", setting.lists, "--threshold", setting.threshold]
+        shared += ["--read-runs", f"gaps={setting.gaps}", "--lists", setting.lists, "--threshold", setting.threshold]
         shared += ["--average", setting.average, "--undefined", setting.undefined, "--coverage", setting.coverage]
         shared += [word for metric in setting.metrics for word in ("-m", metric)]
         shared += ["--train", folder / f"train.{ratings}"] if setting.train else []

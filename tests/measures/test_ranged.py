@@ -274,7 +274,7 @@ def test_levels_and_margins_leave_out_grades_that_are_not_judgments_on_every_rou
     same(mine, theirs)
     assert "RR(rel=1)" in mine.metrics
     for engine in ("ranges", "memory"):
-        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--relevance-levels", "all",
+        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--levels", "all",
               "--negative-grades", reading, "--engine", engine, "--format", "csv"])  # fmt: skip
         assert "RR(rel=1)" in capsys.readouterr().out
 

@@ -158,9 +158,7 @@ def estimate(
     if not 0 <= clip <= 1:
         raise SettingError(f"clip={clip:g} is not a probability; give a number from 0 to 1")
     if train is None:
-        raise SettingError(
-            "popularity and propensities come from training ratings; give them as train=... (--train FILE)"
-        )
+        raise SettingError("popularity and propensities come from training ratings; give them as train=...")
     split = as_split(train, as_test(test))
     judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties, gaps=gaps)
     for run in as_runs(judged, ties):

@@ -212,7 +212,7 @@ def correct_runs(
     if any(lists.ranked is None or not lists.ranked.one_relevant for lists in judged):
         raise SettingError("only lists of one relevant item among drawn ones can be corrected; see relevant='one'")
     if train is None:
-        raise SettingError("the training ratings determine which items could be drawn; give train=... (--train FILE)")
+        raise SettingError("the training ratings determine which items could be drawn; give train=...")
     judgments = judged[0].judgments
     whole = Judgments.of(as_test(test), judgments.threshold)
     pool = RandomTargets.of([judged_by(_no_lists(whole), whole, Context(train))], candidates=candidates)

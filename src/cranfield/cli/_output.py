@@ -23,7 +23,7 @@ from cranfield._result import as_json, check_frame_file, frame_text, write_frame
 from cranfield._settings import settings
 from cranfield._table import Table
 from cranfield._terminal import Progress, heard_by, shown, shown_lines
-from cranfield.cli._options import Command, Decorator
+from cranfield.cli._options import Command, Decorator, in_words_of
 from cranfield.tables import spark_session
 
 # Text on standard output and standard error.
@@ -99,7 +99,9 @@ def printed_notes() -> Iterator[None]:
         python = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            context = click.get_current_context(silent=True)
             note = " ".join(str(message).split())
+            note = note if context is None else in_words_of(context.command, note)
             if not issubclass(category, CranfieldWarning):
                 python(message, category, *place, **more)
             elif note not in said:

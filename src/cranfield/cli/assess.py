@@ -16,7 +16,16 @@ from cranfield._figures import Style, check_libraries
 from cranfield._result import as_json, frame_text
 from cranfield.assessments import NINE, PAPERS, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli import _measuring
-from cranfield.cli._options import AGAIN, choice_option, common_options, decision_option, numbers, refuse_idle, resumes
+from cranfield.cli._options import (
+    AGAIN,
+    HelpfulCommand,
+    choice_option,
+    common_options,
+    decision_option,
+    numbers,
+    refuse_idle,
+    resumes,
+)
 from cranfield.cli._output import inform, put, put_text
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.comparisons import Comparing
@@ -38,7 +47,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     return "nothing is kept without --out FOLDER; with it, the same command continues" if out is None else AGAIN
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @_measuring.measuring_options
 @_measuring.metric_option(NINE)
 @click.option(

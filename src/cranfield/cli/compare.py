@@ -16,12 +16,20 @@ from cranfield._result import as_json, frame_text
 from cranfield._table import Table, answer_and_table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
-from cranfield.cli._options import common_options, decision_options, process_options, refuse_idle
+from cranfield.cli._options import (
+    HelpfulCommand,
+    common_options,
+    completed,
+    decision_options,
+    process_options,
+    refuse_idle,
+)
 from cranfield.cli._output import output_options, put, put_text, tell, tell_beside
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import (
     CAVEATS,
     LINEAR,
+    SIGNIFICANCE_TESTS,
     Comparing,
     Comparison,
     Gate,
@@ -53,7 +61,7 @@ Examples:
 
 _IDLE = (
     "lists", "train", "strict", "negative_grades", "significance", "correction", "method", "average", "coverage",
-    "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment", "report",
+    "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment",
 )  # fmt: skip
 """Options that do not apply to tipping points."""
 
@@ -65,7 +73,7 @@ judgments_option = click.option(
 )
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @_measuring.measuring_options
 @_measuring.metric_option(DEFAULT_METRICS)
 @_measuring.levels_option
@@ -74,6 +82,7 @@ judgments_option = click.option(
     significance={
         "metavar": "TEST",
         "help": "The test: permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+        **completed(lambda: SIGNIFICANCE_TESTS),
     },
     correction={
         "default": None,
@@ -127,13 +136,7 @@ judgments_option = click.option(
     "--tipping-point",
     is_flag=True,
     help="Instead show how many more of the loser's unjudged items than of the winner's would have to be liked "
-    "to reverse the order.",
-)
-@click.option(
-    "--tipping-figure",
-    metavar="FILE",
-    help="Show tipping points, and draw the difference against the assumed relevance of unjudged items (SVG, "
-    "PDF, PNG or HTML).",
+    "to reverse the order; --report draws it (.svg, .pdf, .png or .html).",
 )
 @judgments_option
 @_measuring.segment_option
@@ -148,7 +151,6 @@ def compare_command(
     better: bool,
     power: float | None,
     tipping_point: bool,
-    tipping_figure: str | None,
     judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -169,9 +171,9 @@ def compare_command(
     if gated or power is not None or format == "matrix":
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else gate_facts.Margin.read(no_worse)
-    if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory", "master")
-        put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
+    if tipping_point:
+        refuse_idle("with --tipping-point", "catalogue", "levels", "engine", "memory", "master")
+        put_tipping(measuring, metrics, options, judgments, report, format, out)
         return
     loaded = measuring.open()
     loaded.refuse_in_parts({"--judgments": judgments, "--segment": by_segment, "--report": report})
@@ -305,7 +307,7 @@ def put_tipping(
     format: str,
     out: str | None,
 ) -> None:
-    """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is named."""
+    """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is given."""
     refuse_layouts("--tipping-point", format)
     refuse_idle("with --tipping-point", *_IDLE)
     loaded = with_judgments(measuring.load(), judgments)
@@ -349,7 +351,7 @@ Examples:
 """
 
 
-@click.command(epilog=_SUGGESTIONS)
+@click.command(cls=HelpfulCommand, epilog=_SUGGESTIONS)
 @_measuring.measuring_options
 @click.option("-m", "--metric", default="P@10", metavar="METRIC", help="P, DCG or RBP with a cut-off.")
 @click.option("--budget", type=int, default=200, help="The maximum number of pairs.")

@@ -12,6 +12,7 @@ from cranfield._files import meant
 from cranfield._result import as_json
 from cranfield.cli._options import (
     AGAIN,
+    HelpfulCommand,
     common_options,
     is_given,
     jobs_option,
@@ -34,7 +35,7 @@ Examples:
 """
 
 
-@click.command(epilog=_NEW)
+@click.command(cls=HelpfulCommand, epilog=_NEW)
 @click.argument("path", default="experiment.toml", metavar="[FILE]")
 @click.option(
     "--preset",
@@ -62,7 +63,7 @@ Examples:
 """
 
 
-@click.command(epilog=_RUN)
+@click.command(cls=HelpfulCommand, epilog=_RUN)
 @click.argument("experiment", metavar="FILE")
 @out_option
 @click.option("--dry-run", is_flag=True, help="Only print what would be done, and roughly how long it would take.")
@@ -114,7 +115,7 @@ Examples:
 """
 
 
-@click.command(epilog=_SHOW)
+@click.command(cls=HelpfulCommand, epilog=_SHOW)
 @click.argument("folder", metavar="FOLDER")
 @output_options("text", "csv", "json")
 def show_command(folder: str, format: str, out: str | None) -> None:
@@ -130,7 +131,7 @@ Examples:
 """
 
 
-@click.command(epilog=_CHECKLIST)
+@click.command(cls=HelpfulCommand, epilog=_CHECKLIST)
 @click.argument("sources", nargs=-1, required=True, metavar="FOLDER | TRAIN TEST [RUN...]")
 @output_options("markdown", "latex", "json")
 @reading_options
@@ -163,7 +164,7 @@ Examples:
 """
 
 
-@click.command(epilog=_DIFF)
+@click.command(cls=HelpfulCommand, epilog=_DIFF)
 @click.argument("before", metavar="FOLDER")
 @click.argument("after", metavar="FOLDER")
 @output_options("text", "csv", "json")
@@ -179,10 +180,10 @@ Examples:
 """
 
 
-@click.command(epilog=_CLEAN)
+@click.command(cls=HelpfulCommand, epilog=_CLEAN)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--yes", is_flag=True, help="Delete it.")
+@click.option("--yes", "free", is_flag=True, help="Delete it.")
 @output_options("text", "csv", "json")
-def clean_command(folder: str, yes: bool, format: str, out: str | None) -> None:
+def clean_command(folder: str, free: bool, format: str, out: str | None) -> None:
     """Show what FOLDER contains that the current experiment does not use, and delete it with --yes."""
-    put_result(clean(folder, free=yes), format, out)
+    put_result(clean(folder, free=free), format, out)

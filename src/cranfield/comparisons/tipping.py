@@ -66,7 +66,7 @@ class TwoSystems:
         for run in (first, second):
             if run.ties == "average":
                 raise SettingError(
-                    f"ties of {run.name} are averaged, so its items have no individual ranks; use --ties trec_eval"
+                    f"ties of {run.name} are averaged, so its items have no individual ranks; use ties='trec_eval'"
                 )
             run.refuse_gaps("the effect of unjudged items")
         self.runs, self.test, self.threshold = (first, second), test, threshold
@@ -76,7 +76,7 @@ class TwoSystems:
             highest = float(test.values.max(initial=-np.inf))
             raise SettingError(
                 f"nothing can be measured: no test rating is {threshold:g} or more; the highest is {highest:g}; lower "
-                "--threshold (threshold=...)"
+                "threshold=..."
             )
         self.grade = float(relevant.mean())
 

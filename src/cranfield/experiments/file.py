@@ -328,5 +328,5 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     start = None if preset is None else PRESETS[check.one_of("preset", preset, tuple(PRESETS))]
     text = toml_of(Experiment()) if start is None else toml_of(start.experiment, f"# {start.head}\n")
     if path.exists() and not force:
-        raise SettingError(f"{path} already exists; choose another name, or replace it with --force")
+        raise SettingError(f"{path} already exists; choose another name, or replace it with force=True")
     return write_text(path, text)

@@ -343,7 +343,7 @@ class Spare:
         if self.artifacts.is_empty():
             return "nothing to free: the current experiment uses everything"
         total = bytes_text(int(self.artifacts["bytes"].sum()))
-        did = f"{total} were freed" if self.freed else f"{total} can be freed; add --yes to free them"
+        did = f"{total} were freed" if self.freed else f"{total} can be freed; free=True frees them"
         return f"{self.table().text()}\n\n{did}"
 
 

@@ -291,7 +291,7 @@ class Scores(Result):
         """Refuse scores without any value because nothing is relevant."""
         whole = self.overall is not None and not np.isnan(self.overall).all()
         if self.nothing_relevant and not whole and self._undefined_everywhere.all():
-            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower --threshold (threshold=...)")
+            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower threshold=...")
 
     @takes_decisions(Averaging)
     def average(
@@ -462,7 +462,7 @@ class Scores(Result):
         if kind.weights != "train":
             weights: NDArray[Any] = column_of(kind.weights, self.user_ids.ids(self.users), self.user_columns)
         elif self.trained is None:
-            raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+            raise SettingError("weighted(by=train) needs the training ratings; give them as train=...")
         else:
             weights = self.trained
         shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]

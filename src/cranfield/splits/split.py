@@ -150,7 +150,7 @@ def counted_test(test: Ratings, train: Ratings | None, repeats: str, had: NDArra
     """
     check.one_of("repeats", repeats, REPEATS)
     if train is None and had is None:
-        raise SettingError(f"repeats={repeats!r} needs the training ratings; give them as train=... (--train FILE)")
+        raise SettingError(f"repeats={repeats!r} needs the training ratings; give them as train=...")
     if had is None:
         assert train is not None
         users = train.user_ids.recoded(test.users, test.user_ids)
