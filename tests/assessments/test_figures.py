@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from cranfield import MissingExtraError, SettingError
+from cranfield import SettingError
+from cranfield._errors import MissingExtraError
 from cranfield._figures import PALETTE
 from cranfield.assessments import assess
 

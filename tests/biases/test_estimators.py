@@ -204,7 +204,7 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
 
 def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkeypatch):
     def missing(spelling):
-        raise cf.MissingExtraError(spelling, library="numba", extra="recommend")
+        raise cf.errors.MissingExtraError(spelling, library="numba", extra="recommend")
 
     monkeypatch.setattr(estimators, "recommender", missing)
     (run,) = cf.recommend(split, "popularity", length=5)
@@ -212,7 +212,7 @@ def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkey
     result = estimate(run, split.test, **options)
     assert "DR (item mean)" in set(result.frame()["estimator"])
     assert [note.names for note in result.notes] == [("DR (svd)",)]
-    with pytest.raises(cf.MissingExtraError):
+    with pytest.raises(cf.errors.MissingExtraError):
         estimate(run, split.test, imputations="svd", **options)
 
 

@@ -157,7 +157,7 @@ def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
     assert set(spare.frame()["experiment"]) == {"Second"}
     assert "runs/tiny/near" in spare.frame()["artifact"].to_list()
     assert not any(name.startswith(("data", "splits", "models")) for name in spare.frame()["artifact"])
-    assert "can be freed; add --yes" in str(spare)
+    assert "can be freed; free=True frees them" in str(spare)
     freed = clean(out, free=True)
     assert freed.frame().equals(spare.frame())
     assert sum(map(len, before.values())) - sum(map(len, _files(out).values())) > freed.frame()["bytes"].sum()

@@ -369,7 +369,7 @@ def test_strict_makes_warnings_of_lists_from_a_file_errors_before_training(divid
     copy = "\ntwin = { run = 'mine.tsv' }\n"
     (divided / "e.toml").write_text((divided / "e.toml").read_text() + copy)
     monkeypatch.chdir(divided)
-    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; fix it, or leave --strict"):
+    with pytest.raises(InputError, match=r"mine and twin hold the same lists.*; fix it, or leave strict=True"):
         way("e.toml", strict=True)
     assert "models/films/popularity" not in Store(divided / "e").took()
     way("e.toml")

@@ -17,7 +17,7 @@ import cranfield as cf
 from cranfield.biases import bias, estimate
 from cranfield.cli import main
 from cranfield.comparisons import tipping_points
-from cranfield.judgments import read_judged, save_judged
+from cranfield.judgments import read_judged, write_judged
 from cranfield.metrics import known_metrics
 from cranfield.rankings import read_run, write_run
 from cranfield.rankings.lists import LAST_PLACE
@@ -322,7 +322,7 @@ def test_a_trec_file_cannot_leave_places_out(tmp_path):
 
 def test_judged_lists_are_saved_with_their_places(tmp_path):
     run = read_run(RUN, name="hits")
-    path = save_judged(cf.judge(run, TEST), tmp_path / "hits.npz")
+    path = write_judged(cf.judge(run, TEST), tmp_path / "hits.npz")
     for source in (run, lambda: run):
         judged = read_judged(path, TEST, source)
         scores = cf.measure(judged, metrics=["RR", "ItemCoverage@3", "Unjudged@9"])

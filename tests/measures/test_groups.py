@@ -31,7 +31,7 @@ def _scores(rows, names=("low", "middle", "high")) -> cf.Scores:
         values=np.array([[first], [second]], dtype=float),
         covered=np.ones((2, n), dtype=bool),
         users=np.array(users, dtype=np.int32),
-        user_ids=cf.Vocabulary.of(range(5)),
+        user_ids=cf.tables.Vocabulary.of(range(5)),
         judged=np.array(judged, dtype=np.int64),
         relevant=np.array(judged, dtype=np.int64),
         lower_is_better=(False,),
@@ -81,7 +81,7 @@ def test_where_every_user_is_in_every_group_a_user_s_value_is_the_mean_over_grou
         for user, own in enumerate(values)
         for place, group in enumerate((0, 0, 1))
     ]
-    scores = replace(_scores(rows, ("low", "high")), user_ids=cf.Vocabulary.of(range(8)))
+    scores = replace(_scores(rows, ("low", "high")), user_ids=cf.tables.Vocabulary.of(range(8)))
     found = cf.compare(scores, significance=test, groups="equal").frame(detail=True)
     plain = {
         name: [(np.mean(own[at : at + 2]) + own[at + 2]) / 2 for own in values] for name, at in (("a", 0), ("b", 3))
@@ -138,7 +138,7 @@ def test_each_group_by_itself_is_what_measuring_its_lists_gives():
 
 
 def test_groups_come_with_runs_and_go_through_judged_lists_and_files(tmp_path):
-    vocabulary, items = cf.Vocabulary.of(["ann", "bob"]), cf.Vocabulary.of(["x", "y", "z"])
+    vocabulary, items = cf.tables.Vocabulary.of(["ann", "bob"]), cf.tables.Vocabulary.of(["x", "y", "z"])
     run = cf.Run(
         name="one", user_ids=vocabulary, item_ids=items, users=np.array([0, 0, 1], dtype=np.int32),
         indptr=np.arange(4), items=np.array([1, 0, 1], dtype=np.int32), ranks=np.array([4, 1, 2], dtype=np.int32),
@@ -147,7 +147,7 @@ def test_groups_come_with_runs_and_go_through_judged_lists_and_files(tmp_path):
     )  # fmt: skip
     test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
     judged = cf.judge(run, test)
-    back = cf.read_judged(cf.save_judged(judged, tmp_path / "one.npz"), test)
+    back = cf.read_judged(cf.write_judged(judged, tmp_path / "one.npz"), test)
     for one in (judged, back):
         scores = cf.measure(one, metrics="RR")
         assert (scores.groups.tolist(), scores.group_names) == ([0, 1, 1], ("head", "tail"))

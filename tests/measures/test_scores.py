@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 import cranfield as cf
-from cranfield import Vocabulary
 from cranfield.measures import Scores
+from cranfield.tables import Vocabulary
 
 
 def _scores(values, covered, **more):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import cranfield as cf
-from cranfield import CranfieldError, InputError, MissingExtraError, SettingError
+from cranfield import CranfieldError, InputError, SettingError
+from cranfield._errors import MissingExtraError
 from cranfield.rankings import Ranking, Serving, fit_each, rank
 from cranfield.rankings.fitting import _raised, jobs_for, movable, run_in_workers
 from cranfield.rankings.recommending import timed_each

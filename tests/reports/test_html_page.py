@@ -194,7 +194,7 @@ def test_titles_are_escaped():
 
 
 def test_a_single_system_has_a_page_that_says_so(make_scores, tmp_path):
-    path = write_report(tmp_path / "deep" / "one.html", make_scores(systems=("only",)))
+    path = write_report(make_scores(systems=("only",)), tmp_path / "deep" / "one.html")
     made = path.read_text()
     assert "There is one system, only, and nothing to compare it with." in made
     assert 'id="explorer"' not in made
@@ -222,7 +222,7 @@ def test_no_lists_at_all_have_a_page_that_says_so():
     none = np.zeros(0, dtype=np.int64)
     scores = cf.Scores(
         ("a", "b"), ("P@1",), np.zeros((2, 1, 0)), np.zeros((2, 0), dtype=bool), none.astype(np.int32),
-        cf.Vocabulary.of([1]), none, none, (False,),
+        cf.tables.Vocabulary.of([1]), none, none, (False,),
     )  # fmt: skip
     assert "nothing can be said" in report(scores)
 
@@ -282,7 +282,7 @@ def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(cf.MissingExtraError, match=r"drawing needs altair.*cranfield\[report\]"):
+    with pytest.raises(cf.errors.MissingExtraError, match=r"drawing needs altair.*cranfield\[report\]"):
         report(scores)
 
 

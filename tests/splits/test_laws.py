@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, read, splits
+from cranfield import Ratings, SettingError, read, splits
+from cranfield._errors import ImpossibleSplitError
 from cranfield._settings import settings
 from cranfield.data import filters
 

@@ -55,6 +55,14 @@ class Assessment(Result):
         The p-values that ``power`` summarises.
     step
         The decisions, with notes.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> cf.assess(runs, test, "P@1", scenarios="users", sizes=[1, 0.5], samples=2)
+    Assessment(2 systems, 1 metrics, 1 averages, 1 scenarios)
     """
 
     systems: tuple[str, ...]

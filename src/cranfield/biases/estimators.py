@@ -151,6 +151,15 @@ def estimate(
     resamples, level, seed
         Intervals are percentiles of bootstrap resamples of users, in which the propensities are rescaled so that
         their sum is the number of test ratings of the resample.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.simulate.world(60, 50, 900, seed=1).ratings, seed=1)
+    >>> runs = cf.recommend(split, ["popularity", "random"])
+    >>> estimates = cf.estimate(runs, split.test, train=split.train, threshold=4, resamples=10)
+    >>> estimates.frame()["estimator"].unique(maintain_order=True).to_list()[:2]
+    ['observed', 'IPS']
     """
     n, resamples = check.whole("n", n), check.whole("resamples", resamples, at_most=check.MOST_DRAWS)
     level, seed = check.share("level", level), check.whole("seed", seed, at_least=0)

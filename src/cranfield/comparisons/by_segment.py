@@ -43,6 +43,16 @@ class SegmentComparison(Result):
         How lists are averaged.
     alpha
         The level of significance.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> groups = scores.segments({"ann": "young", "bob": "old", "cid": "old"})
+    >>> cf.compare_segments(groups, significance="student").frame().columns[:2]
+    ['segment', 'group']
     """
 
     segments: Segments

@@ -93,6 +93,15 @@ class Comparison(Result):
         The kind of average shown in the other tables, if it has no paired test and means are compared instead.
     step
         All decisions.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> cf.compare(scores).frame().columns[-2:]
+    ['p_corrected', 'better']
     """
 
     rows: pl.DataFrame

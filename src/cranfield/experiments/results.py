@@ -205,6 +205,11 @@ class Results:
             raise SettingError(f"there are no ratings {data!r} in {self.path}{nearest(data, self.data)}")
         return self.line.source(data)
 
+    @property
+    def verdict(self) -> list[str]:
+        """The verdict on every set of ratings, in their order; see `sentences`."""
+        return [sentence for data in self.data for sentence in self.sentences(data)]
+
     def __str__(self) -> str:
         return "\n\n".join(map(self._shown, self.data))
 

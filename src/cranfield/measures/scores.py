@@ -117,6 +117,15 @@ class Scores(Result):
         What keeps the files that values are mapped from; None if the values are in memory.
     part_of
         The scores of all lists, if these are some of them; None otherwise.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> scores.average().ravel().round(3).tolist()
+    [0.333, 0.333]
     """
 
     systems: tuple[str, ...]

@@ -58,6 +58,15 @@ class Segments(Result):
         How the groups are made.
     compared
         If systems were compared in each group: how many users were, by the metrics.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> scores.segments({"ann": "young", "bob": "old", "cid": "old"}).names
+    ('old', 'young')
     """
 
     name: str

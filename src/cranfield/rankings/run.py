@@ -82,6 +82,12 @@ class Run:
         Counts from reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
         How the run was made.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> cf.read_run({"user": ["ann", "ann"], "item": ["x", "y"], "rank": [1, 2]}, name="mine")
+    Run(mine: 1 lists, 2 items)
     """
 
     name: str

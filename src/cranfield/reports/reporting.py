@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -133,22 +132,19 @@ def _set_up(scores: Scores, comparison: Comparison | None, *more: str) -> str:
     return " · ".join([scores.whom, *more, count_text(len(scores.systems), "system"), metric])
 
 
-_Options = ParamSpec("_Options")
+def write_report(scores: Scores, path: str | Path, *results: Any, **options: Any) -> Path:
+    """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`.
 
-
-def _to_file(page_of: Callable[_Options, str]) -> Callable[Concatenate[str | Path, _Options], Path]:
-    def write_report(path: str | Path, *results: _Options.args, **options: _Options.kwargs) -> Path:
-        """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-        return write_text(path, page_of(*results, **options))
-
-    first = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | Path")
-    shown = inspect.signature(page_of)
-    shown = shown.replace(parameters=[first, *shown.parameters.values()], return_annotation="Path")
-    write_report.__signature__, write_report.__qualname__ = shown, "write_report"  # type: ignore[attr-defined]
-    return write_report  # type: ignore[return-value]
-
-
-write_report = _to_file(report)
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+    >>> scores = cf.measure({"mine": {"ann": ["x"], "bob": ["z"]}}, test, "P@1")
+    >>> write_report(scores, Path(tempfile.mkdtemp()) / "report.html", title="Mine").name
+    'report.html'
+    """
+    return write_text(path, report(scores, *results, **options))
 
 
 _CUTOFFS = (5, 10, 20, 50, 100)
@@ -267,8 +263,8 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
         others = other_decisions(alone.judged, alone.test, metrics, **varied)
         variants = (replace(variant, user_columns=columns) for variant in others)
     return write_report(
-        folder / (f"report-{data}.html" if several else "report.html"),
         findings.scores,
+        folder / (f"report-{data}.html" if several else "report.html"),
         findings.comparison,
         results.assessment(data),
         average=decisions.averaging,

@@ -55,6 +55,13 @@ class SplitCheck(Result):
         All counts.
     findings
         What they mean, as facts, the most serious first.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.Ratings.of([1] * 4, list("abcd")), exact=True, train=0.5)
+    >>> check_split(split, name="mine").verdict[0]
+    'mine: nothing wrong, 2 things to note.'
     """
 
     name: str

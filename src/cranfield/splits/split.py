@@ -39,6 +39,13 @@ class Split:
         The popularity group of each item code, 0 for the most popular (see `percentiles`); None for other splits.
     profiles
         The input of users who are held out whole (see `strong_generalisation`); None for other splits.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.Ratings.of([1] * 4, list("abcd")), exact=True, train=0.5)
+    >>> len(split.train), len(split.test)
+    (2, 2)
     """
 
     train: Ratings
