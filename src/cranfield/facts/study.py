@@ -168,11 +168,12 @@ class ClaimCounts(Fact):
         return cls(study, data, by["paper"], by["our reading"], len(by["by construction"]), splits)
 
     def _said(self) -> str:
-        ours = f" Of {len(self.ours)} readings of ours, {_counted(self.ours)}." if self.ours else ""
+        readings = "reading" if len(self.ours) == 1 else "readings"
+        ours = f" Of {len(self.ours)} {readings} of ours, {_counted(self.ours)}." if self.ours else ""
         plain = f" {self.construction} more {'is' if self.construction == 1 else 'are'} true by construction."
         return (
-            f"{len(self.paper)} claims of {self.study} on {self.data} ({self.splits} "
-            f"split{'s' if self.splits != 1 else ''}): {_counted(self.paper)}."
+            f"{len(self.paper)} claim{'s' if len(self.paper) != 1 else ''} of {self.study} on {self.data} "
+            f"({self.splits} split{'s' if self.splits != 1 else ''}): {_counted(self.paper)}."
             f"{ours}{plain if self.construction else ''}"
         )
 
@@ -180,5 +181,6 @@ class ClaimCounts(Fact):
 def _counted(verdicts: Sequence[ClaimVerdict]) -> str:
     count = Counter(verdicts)
     in_part = f"{count['holds in part']} in part, " if count["holds in part"] else ""
-    decided = f"{count['holds']} hold, {in_part}{count['does not hold']} do not hold"
-    return f"{decided}, {count['cannot tell']} cannot be decided"
+    hold = f"{count['holds']} hold{'s' if count['holds'] == 1 else ''}"
+    against = f"{count['does not hold']} do{'es' if count['does not hold'] == 1 else ''} not hold"
+    return f"{hold}, {in_part}{against}, {count['cannot tell']} cannot be decided"
