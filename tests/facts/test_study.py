@@ -49,7 +49,6 @@ SAID: list[tuple[Fact, str]] = [
         study.ClaimCounts("valcarce2018", "ml", ("holds", "holds in part", "cannot tell"), ("holds",), 1, 5),
         "3 claims of valcarce2018 on ml (5 splits): 1 holds, 1 in part, 0 do not hold, 1 cannot be decided. Of 1 reading of ours, 1 holds, 0 do not hold, 0 cannot be decided. 1 more is true by construction.",
     ),
-    (study.RankAlike(("rsv", "rw")), "rsv and rw rank alike here: every DP contains their p-value, which is 1"),
 ]
 
 

@@ -25,8 +25,9 @@ class ClaimRule(Fact):
             f"A claim holds if the {self.level:.0%} interval of its margin lies above 0, does not hold if it lies "
             "below, and cannot be decided otherwise; of an equality the interval must contain 0, and be narrower than "
             "the difference that the paper denies. Intervals are Student's t over the splits, at least "
-            f"{self.splits}, with the error over users added for values of systems, and in valcarce2018 and valcarce2020 "
-            "that over bootstrap draws of systems for statements about metrics. With fewer splits only the error over users can decide, and leaves "
+            f"{self.splits}, with the error over users added for values of systems, and in valcarce2018 and "
+            "valcarce2020 that over bootstrap draws of systems for statements about metrics. With fewer splits only the "
+            "error over users can decide, and leaves "
             "the splits out. A claim of several parts holds if all of them do, and does not hold if one does not (by "
             "simultaneous intervals), or in part if another one holds."
         )
@@ -129,15 +130,6 @@ class Finding(Fact):
 
     def _said(self) -> str:
         return f"{self.claim} ({self.support})"
-
-
-class RankAlike(Fact):
-    """Two systems that rank alike, so that no metric can tell them apart."""
-
-    systems: tuple[str, str]
-
-    def _said(self) -> str:
-        return f"{' and '.join(self.systems)} rank alike here: every DP contains their p-value, which is 1"
 
 
 FEWEST_SPLITS = 5
