@@ -27,8 +27,8 @@ class ClaimRule(Fact):
             "the difference that the paper denies. Intervals are Student's t over the splits, at least "
             f"{self.splits}, with the error over users added for values of systems, and in valcarce2018 and "
             "valcarce2020 that over bootstrap draws of systems for statements about metrics. With fewer splits only "
-            "the error over users can decide, and leaves the splits out. A claim of several parts holds if all of them do, and does not hold if one does not (by "
-            "simultaneous intervals), or in part if another one holds."
+            "the error over users can decide, and leaves the splits out. A claim of several parts holds if all of them "
+            "do, and does not hold if one does not (by simultaneous intervals), or in part if another one holds."
         )
 
 
