@@ -62,7 +62,9 @@ def test_the_markdown_holds_the_same_and_escapes_what_the_user_wrote(results):
 def test_the_paragraph_for_a_paper_is_latex(results):
     text = (results.path / "card.tex").read_text()
     card = json.loads((results.path / "card.json").read_text())
-    assert f"divided by 2-fold cross-validation (seed 4); each test part has {_either(card, 'test')} ratings of " in text
+    assert (
+        f"divided by 2-fold cross-validation (seed 4); each test part has {_either(card, 'test')} ratings of " in text
+    )
     assert f"{_either(card, 'test_users')} users. " in text
     assert r"We show 95 \% intervals that hold for all pairs of a metric at once, as corrected p-values do. " in text
     assert "near (k=5, similarity=cosine" in text

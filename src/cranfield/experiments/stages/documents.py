@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class _Experiment(Stage[None]):
     name, title, level = "experiment", "Reading the experiment", "experiment"
-    version = 7
+    version = 6
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
@@ -49,7 +49,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    version = 7
+    version = 8
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
