@@ -322,7 +322,7 @@ def skewed(rng: np.random.Generator, runs: int) -> Iterator[Row]:
     tests, runs = ("permutation", "bootstrap", "tukey"), max(200, runs // 2)
     for users in (10, 30, 100, 300):
         for kind, skew in (("spread and skew", True), ("spread", False)):
-            false, found = dict.fromkeys(tests, 0), dict.fromkeys(tests, 0)
+            false, shown = dict.fromkeys(tests, 0), dict.fromkeys(tests, 0)
             for _ in range(runs):
                 values = alike_on_average(rng, users, skew)
                 ahead = values.copy()
@@ -330,11 +330,11 @@ def skewed(rng: np.random.Generator, runs: int) -> Iterator[Row]:
                 for test in tests:
                     false[test] += compare(scores_of(values), significance=test).frame()["significant"].any()
                     rows = compare(scores_of(ahead), significance=test).frame()
-                    found[test] += rows.filter(system_a="s1", system_b="s2")["significant"].item()
+                    shown[test] += rows.filter(system_a="s1", system_b="s2")["significant"].item()
             for test in tests:
                 setting = f"{test}, {users} users, 5 systems of different {kind}"
                 yield Row("equal means: any false finding", setting, "at most", ALPHA, false[test] / runs, runs)
-                yield Row("one pair differs: found", setting, "for information", 0.8, found[test] / runs, runs)
+                yield Row("one pair differs: found", setting, "for information", 0.8, shown[test] / runs, runs)
 
 
 def table(rows: list[Row]) -> str:

@@ -302,12 +302,12 @@ class Assessment:
 
     def _rank_alike(self) -> list[Fact]:
         curves = self.curves.filter(average=self.averages[0])
-        found: list[Fact] = []
+        facts: list[Fact] = []
         for pair in ranking_alike(curves) if self.power.height else ():
             others = curves.filter(~pl.any_horizontal(pl.col("system_a", "system_b") == pair.systems[1]))
             dp = others.group_by("metric", maintain_order=True).agg(pl.col("p").sum()).sort("p", maintain_order=True)
-            found.append(replace(pair, without=tuple(dp.rows())))
-        return found
+            facts.append(replace(pair, without=tuple(dp.rows())))
+        return facts
 
     def _agreeing(self) -> list[Fact]:
         rows = self._groups().filter(pl.col("average") == self.averages[0])

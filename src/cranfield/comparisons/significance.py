@@ -191,8 +191,8 @@ def _bootstrapped(sample: Sample, result: ResampledSums, n_samples: int, plus_on
     in_blocks = sample.n_blocks < sample.n_users
     method = f"bootstrap, {sample.n_blocks:,} blocks of users" if in_blocks else "bootstrap"
     largest = t.max(axis=1, initial=0.0)
-    found = {"lower": low, "upper": high, "largest": largest}
-    test_result = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, **found)
+    ends = {"lower": low, "upper": high, "largest": largest}
+    test_result = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, **ends)
     test_result.p[cannot_differ(sample, observed)] = 1.0
     return test_result
 
