@@ -61,7 +61,12 @@ def test_the_markdown_holds_the_same_and_escapes_what_the_user_wrote(results):
 
 def test_the_paragraph_for_a_paper_is_latex(results):
     text = (results.path / "card.tex").read_text()
-    assert "divided by 2-fold cross-validation (seed 4)" in text
+    card = json.loads((results.path / "card.json").read_text())
+    assert (
+        f"divided by 2-fold cross-validation (seed 4); each test part has {_either(card, 'test')} ratings of " in text
+    )
+    assert f"{_either(card, 'test_users')} users. " in text
+    assert r"We show 95 \% intervals that hold for all pairs of a metric at once, as corrected p-values do. " in text
     assert "near (k=5, similarity=cosine" in text
     assert (
         "tested by a paired permutation test, two-sided, at $\\alpha$ = 0.05, with the max-$|$t$|$ correction of"
@@ -71,6 +76,11 @@ def test_the_paragraph_for_a_paper_is_latex(results):
     # Every special character is escaped, in users' text and in ours.
     assert re.search(r"(?<!\\)[%#&_]", text) is None
     assert "AP@100 and RR@100 (relevant from 4 (P, Recall, AP, RR); nDCG: gain = rating)" in text
+
+
+def _either(card: dict, name: str) -> str:
+    first, last = sorted(split[name] for split in card["splits"]["tiny"])
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def test_users_without_a_value_count_0_except_by_metrics_where_0_is_a_result(results):

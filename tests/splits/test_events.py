@@ -216,6 +216,8 @@ def test_mistakes_are_one_line(reading, message):
 def test_a_unit_that_the_data_do_not_have_is_refused():
     with pytest.raises(cf.errors.ImpossibleSplitError, match="unit=basket needs baskets or sessions"):
         cf.splits.leave_out(toy(), l=1, which="last", unit="basket")
+    with pytest.raises(cf.SettingError, match="no unit=user; the splits cold_users and strong_generalisation"):
+        cf.splits.random(toy(), unit="user")
 
 
 def test_a_longer_pause_starts_a_session():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
-from cranfield._errors import ImpossibleSplitError
+from cranfield._errors import ImpossibleSplitError, SettingError
 from cranfield._numbers import count_text
 from cranfield._record import Step
 from cranfield._streams import stream
@@ -87,6 +87,10 @@ class Division:
     def _decide_unit(self) -> None:
         """Decide what is never divided, and record it if the ratings are events."""
         given = self.settings.get("unit")
+        if given == "user":
+            raise SettingError(
+                f"{self.method} has no unit=user; the splits cold_users and strong_generalisation hold users out whole"
+            )
         unit = self.unit if given is None else check.one_of("unit", given, UNITS)
         baskets = None if self.ratings.events is None else self.ratings.events.baskets
         if unit in ("basket", "session") and baskets is None:

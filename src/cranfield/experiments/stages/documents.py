@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ EXPERIMENT = _Experiment()
 
 class _Card(Stage[dict[str, Any]]):
     name, title, level = "card", "Writing the card", "experiment"
-    version = 7
+    version = 8
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
@@ -81,7 +81,7 @@ class Report(Stage[None]):
     """A report on the results: ``write`` writes it into a folder and returns the files; None if it is only planned."""
 
     name, title, level = "report", "Writing the report", "experiment"
-    exported, version = True, 2
+    exported, version = True, 3
 
     def __init__(self, write: Callable[[Results, Path], list[Path]] | None = None) -> None:
         self._write = write
@@ -284,7 +284,18 @@ def _data_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) -> It
     filters = f", filtered by {', '.join(decisions['filters'])}" if decisions["filters"] else ""
     yield f"We use {listed(sizes)}{filters}"
     repeated = f", {repeated_text(card)}" if card["repetitions"] > 1 else ""
-    yield f"The ratings are divided {_split_words(decisions['split'])}{repeated} (seed {card['seed']})"
+    parts = [split for splits in card["splits"].values() for split in splits]
+    users, ratings = (_range(split[name] for split in parts) for name in ("test_users", "test"))
+    yield (
+        f"The ratings are divided {_split_words(decisions['split'])}{repeated} (seed {card['seed']}); "
+        f"{'each test part' if len(parts) > 1 else 'the test part'} has {ratings} ratings of {users} users"
+    )
+
+
+def _range(counts: Iterable[int]) -> str:
+    ordered = sorted(counts)
+    least, most = ordered[0], ordered[-1]
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _split_words(split: str) -> str:
@@ -362,4 +373,6 @@ def _measure_sentences(card: Mapping[str, Any], decisions: Mapping[str, Any]) ->
             f"Differences are tested by {comparison_facts.TESTS.get(test.name, test.name)}{settings}, two-sided, at "
             f"α = {decisions['alpha']:g}, {correction}"
         )
+        intervals = dict.fromkeys(result["intervals"] for result in card["results"].values() if result["intervals"])
+        yield from (f"We show {kind}" for kind in intervals)
     yield f"Everything was computed with cranfield {card['versions']['cranfield']}"
