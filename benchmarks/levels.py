@@ -328,7 +328,7 @@ def skewed(rng: np.random.Generator, runs: int) -> Iterator[Row]:
                 ahead = values.copy()
                 ahead[2] += 3.7 * np.sqrt((values[1].var() + values[2].var()) / users)
                 for test in tests:
-                    false[test] += compare(scores_of(values), significance=test).frame()["significant"].any()
+                    false[test] += compare(scores_of(values), significance=test).rows["significant"].any()
                     rows = compare(scores_of(ahead), significance=test).frame()
                     shown[test] += rows.filter(system_a="s1", system_b="s2")["significant"].item()
             for test in tests:

@@ -311,9 +311,11 @@ MISTAKES = {
         "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
     ),
     "another word for a file": Mistake(
-        "run path.toml", "path.toml, data.mine: no key 'path'; a file of ratings is called 'file'"
+        "run path.toml", "path.toml, line 2, data.mine: no key 'path'; a file of ratings is called 'file'"
     ),
-    "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
+    "a misspelt key": Mistake(
+        "run key.toml", "key.toml, line 6, decisions: no key 'treshold'; did you mean 'threshold'?"
+    ),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),
     "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; fix its"),
     "ratings for an experiment": Mistake("run ratings.csv", "ratings.csv: it is not TOML"),

@@ -185,7 +185,7 @@ def test_a_single_rating_is_no_split(method):
             "random(tain=0.8)",
             "random has no parameter 'tain'; did you mean 'train'?",
         ),
-        ("random(zzz=0.8)", "random has no parameter 'zzz'; known: exact, seed, train, unit, validation"),
+        ("random(zzz=0.8)", "random has no parameter 'zzz'; known: exact, seed, test, train, unit, validation"),
     ],
 )
 def test_a_wrong_setting_is_named(method, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -145,6 +146,15 @@ def write_report(scores: Scores, path: str | Path, *results: Any, **options: Any
     'report.html'
     """
     return write_text(path, report(scores, *results, **options))
+
+
+def _with_path(signature: inspect.Signature) -> inspect.Signature:
+    first, *others = signature.parameters.values()
+    path = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | Path")
+    return signature.replace(parameters=[first, path, *others], return_annotation="Path")
+
+
+write_report.__signature__ = _with_path(inspect.signature(report))  # type: ignore[attr-defined]
 
 
 _CUTOFFS = (5, 10, 20, 50, 100)
