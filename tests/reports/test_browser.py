@@ -352,7 +352,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
 def test_every_figure_can_be_downloaded_as_it_is_drawn_also_after_it_was_pointed_at(open_page, tmp_path):
     page = open_page(color_scheme="dark")
     buttons = page.locator("button[data-save-figure]")
-    assert buttons.count() == page.locator("figure").count() == 11
+    assert buttons.count() == page.locator("figure").count() == 12
     page.locator("figure .drawing").first.hover()
     page.locator("figure .awake").first.wait_for()
     for k in range(buttons.count()):
