@@ -5,6 +5,7 @@ shown, so that the terminal, the page, LaTeX and JSON say the same. Each module 
 """
 
 from cranfield.facts import (
+    across,
     assessment,
     audit,
     bias,
@@ -24,6 +25,7 @@ from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
 
 __all__ = [
     "Fact",
+    "across",
     "assessment",
     "audit",
     "bias",
