@@ -107,7 +107,7 @@ def test_groups_of_users_and_the_page_have_the_catalogue_of_the_results(experime
         variant.values
         for variant in other_decisions(part.judged, part.test, ["EPC@2", "P@2"], lists=["full"], train=part.train)
     ]
-    np.testing.assert_array_equal(shown[0], kept)
+    np.testing.assert_array_equal(shown[0], kept[:, 1:])  # EPC only describes lists, so nobody is best by it
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,8 @@ def other_decisions(
     runs, test, train, negative_grades
         As for `measure`; runs are judged only once.
     metrics
-        What was measured: each is measured at the cut-offs 5, 10, 20, 50 and 100 that the lists reach, and nDCG also
-        with the gains ``exp`` and ``binary``.
+        What was measured: each metric with winners (accuracy or value) is measured at the cut-offs 5, 10, 20, 50 and
+        100 that the lists reach, and nDCG also with the gains ``exp`` and ``binary``.
     thresholds
         The lowest relevant ratings to try; by default every value of the scale except the lowest, if there are at most
         six, otherwise the values that divide the ratings into five equal parts.
@@ -198,7 +198,10 @@ def other_decisions(
     systems = [judged_run.ranked for judged_run in judged if judged_run.ranked is not None]
     if any(system.one_relevant for system in systems):
         return
-    varied = further_metrics(metrics, max(system.longest for system in systems))
+    winnable = [metric for metric in metrics if Metric.of(metric).definition.has_winners]
+    varied = further_metrics(winnable, max(system.longest for system in systems))
+    if not varied:
+        return
     for threshold in _scale(test, negative_grades) if thresholds is None else thresholds:
         for kind in lists:
             measuring = Measuring(metrics=varied, threshold=threshold, lists=kind)
