@@ -69,6 +69,10 @@ SAID = [
         "About 24 such datasets would settle ease against wrmf alone (power 0.8).",
     ),
     (
+        across.WouldSettle(("ease", "wrmf"), 5, 9752.0),
+        "More than 1,000 such datasets would be needed to settle ease against wrmf.",
+    ),
+    (
         across.WouldSettle(("ease", "wrmf"), 2, 24.0),
         "At least three datasets are needed to say anything about others, and five are better.",
     ),
@@ -140,6 +144,7 @@ SAID = [
         across.TooFewUsers(("x",), ("y",)),
         "Warning: y is left out: fewer than two users have a value from every system; on x fewer than 20 users have a value other than 0, so ratios there are biased.",
     ),
+    (across.NothingOverDatasets("there is x"), "There is no verdict over all datasets: there is x."),
     (
         across.RankTest(5, {"ease": 1.6, "wrmf": 2.2}, 0.03, True, 2.728),
         "Mean ranks over five datasets: ease 1.60 and wrmf 2.20 (p = 0.03, exact; critical difference 2.73).",

@@ -14,7 +14,7 @@ from cranfield._numbers import listed
 from cranfield._record import Step
 from cranfield.across.comparison import DatasetComparison
 from cranfield.across.effects import SCALES, DatasetEffects, effects_of_means, effects_of_samples
-from cranfield.across.families import check_families
+from cranfield.across.families import check_families, known_families
 from cranfield.across.pasted import is_table, read_table
 from cranfield.across.pooling import WEIGHTS
 from cranfield.comparisons import AVERAGES, Sample, as_scores, make_samples, pairs_of
@@ -119,6 +119,7 @@ def compare_datasets(
     return DatasetComparison(
         tables=tuple(tables),
         families=check_families(families, names),
+        known=known_families({name: name for name in names}),
         baseline=baseline,
         scale=scale,
         weights=weights,

@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._table import Cell, Table, answer_and_table, places
 from cranfield.across.effects import DatasetEffects
-from cranfield.across.standing import OverDatasets
+from cranfield.across.standing import OverDatasets, effect_text
 from cranfield.facts import Fact, html_paragraphs, p_text, sentences
 from cranfield.facts import across as across_facts
 from cranfield.metrics import metric_label
@@ -38,6 +38,7 @@ class DatasetComparison:
 
     tables: tuple[DatasetEffects, ...] = field(repr=False)  # one for each metric, the main one first
     families: Mapping[str, str]
+    known: Mapping[str, str]  # the sources of datasets that come from a known one
     baseline: str | None
     scale: str
     weights: str
@@ -65,7 +66,7 @@ class DatasetComparison:
     @cached_property
     def standings(self) -> tuple[OverDatasets, ...]:
         """How systems stand by each metric."""
-        how = (self.families, self.baseline, self.weights, self.margin, self.alpha, len(self.tables) > 1)
+        how = (self.families, self.known, self.baseline, self.weights, self.margin, self.alpha, len(self.tables) > 1)
         return tuple(OverDatasets(table, *how) for table in self.tables)
 
     def of_metric(self, metric: str | None = None) -> OverDatasets:
@@ -165,7 +166,7 @@ class DatasetComparison:
             scale, pools = standing.table.scales[place], standing.pools
             effects = sign * standing.table.effects[place]
             known = effects[~np.isnan(effects)]
-            cells = [_shown(effect, scale) for effect in (*effects, sign * float(pools.these_mean[place]))]
+            cells = [effect_text(effect, scale) for effect in (*effects, sign * float(pools.these_mean[place]))]
             p = float(standing.corrected[place])
             cells += [_range(sign, pools.lower[place], pools.upper[place], scale), p_text(p)]
             cells += [_range(sign, pools.new_lower[place], pools.new_upper[place], scale)]
@@ -238,19 +239,9 @@ class DatasetComparison:
         return html_paragraphs(self.verdict[:1]) + self.table().html()
 
 
-def _shown(effect: float, scale: str) -> str:
-    """Return an effect with its sign, in percent for a ratio."""
-    if np.isnan(effect):
-        return DASH
-    return f"{100 * np.expm1(effect):+.1f} %" if scale == "ratio" else number_text(effect, sign="+")
-
-
 def _range(sign: int, lower: float, upper: float, scale: str) -> str:
     """Return an interval, in percent for a ratio."""
     if np.isnan(lower) or np.isnan(upper):
         return DASH
     ends = sorted((sign * lower, sign * upper))
-    if scale == "ratio":
-        low, high = (100 * np.expm1(end) for end in ends)
-        return f"{low:+.1f} to {high:+.1f} %"
-    return " to ".join(number_text(end, sign="+") for end in ends)
+    return f"{effect_text(ends[0], scale)} to {effect_text(ends[1], scale)}".replace(" % to", " to")

@@ -20,16 +20,20 @@ _KNOWN = {
 }
 
 
-def known_family(name: str) -> str | None:
-    """Return the site that a dataset comes from, if its name says so and other datasets come from it too.
+def known_families(datasets: Mapping[str, str]) -> dict[str, str]:
+    """Return the known source of each dataset, from the name that it is known by, where that says so.
 
     Examples
     --------
-    >>> known_family("ml-1m"), known_family("amazon-books"), known_family("mine")
-    ('MovieLens', 'Amazon', None)
+    >>> known_families({"mine": "ml-1m", "books": "amazon-books", "other": "other"})
+    {'mine': 'MovieLens', 'books': 'Amazon'}
     """
-    lowered = name.lower().replace("_", "-")
-    return next((family for family, pattern in _KNOWN.items() if re.fullmatch(pattern, lowered)), None)
+    sources = {}
+    for name, known_as in datasets.items():
+        lowered = known_as.lower().replace("_", "-")
+        if family := next((family for family, pattern in _KNOWN.items() if re.fullmatch(pattern, lowered)), None):
+            sources[name] = family
+    return sources
 
 
 def check_families(families: Mapping[str, str] | None, datasets: Sequence[str]) -> dict[str, str]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, look, themed, tips
 from cranfield._numbers import count_text
-from cranfield.across.families import known_family
-from cranfield.across.standing import OverDatasets, interval_reach
+from cranfield.across.standing import OverDatasets, effect_text, interval_reach
 from cranfield.facts import across as across_facts
 
 _POOLED = ("these datasets", "datasets like these", "a new dataset")
@@ -34,7 +33,7 @@ def forest(standing: OverDatasets, style: Style = "screen") -> Any:
     def unit(effect: float) -> float:
         return float(np.exp(effect)) if is_ratio else float(effect)
 
-    order = sorted(range(len(table.datasets)), key=lambda d: known_family(table.datasets[d]) or "~")
+    order = sorted(range(len(table.datasets)), key=lambda d: standing.known.get(table.datasets[d], "~"))
     rows = []
     for d in order:
         effect = sign * table.effects[place, d]
@@ -54,7 +53,7 @@ def forest(standing: OverDatasets, style: Style = "screen") -> Any:
     data = [
         {"row": row["row"], "kind": row["kind"], "size": unit(row["size"]), "lower": unit(row["ends"][0]),
          "upper": unit(row["ends"][1]), "one": unit(0.0),
-         "label": f"{100 * np.expm1(row['size']):+.0f} %" if is_ratio else f"{row['size']:+.3g}"}
+         "label": effect_text(float(row["size"]), table.scales[place])}
         for row in rows
     ]  # fmt: skip
     names = [row["row"] for row in data]
@@ -81,17 +80,19 @@ def forest(standing: OverDatasets, style: Style = "screen") -> Any:
     return themed(chart, style)
 
 
+_PERCENTS = (-95, -90, -80, -60, -40, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 40, 70, 100, 200, 400, 900, 1900, 4900)
+
+
 def _ticks(rows: list[dict[str, Any]]) -> list[float]:
-    """Return ratios for the ticks of a logarithmic axis: as fine as they fit."""
-    low = min(min(row["lower"], row["size"]) for row in rows)
-    high = max(max(row["upper"], row["size"]) for row in rows)
-    for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
-        ticks = [round(1 + step * n, 6) for n in range(-9, 10) if low <= 1 + step * n <= high and 1 + step * n > 0]
-        if len(ticks) <= 6 and 1 + 9 * step >= high:
-            return ticks
-    return [tick for tick in (0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 4.0, 10.0, 30.0, 100.0) if low <= tick <= high] or [
-        1.0
-    ]
+    """Return ratios for the ticks of a logarithmic axis: round percentages, from 0 outwards, that do not crowd."""
+    low = min(1.0, *(min(row["lower"], row["size"]) for row in rows))
+    high = max(1.0, *(max(row["upper"], row["size"]) for row in rows))
+    ticks = [1.0]
+    for percent in sorted(_PERCENTS, key=abs):
+        ratio = 1 + percent / 100
+        if low <= ratio <= high and min(abs(np.log(ratio / tick)) for tick in ticks) > np.log(high / low) / 8:
+            ticks.append(ratio)
+    return sorted(ticks)
 
 
 def critical_differences(standing: OverDatasets, style: Style = "screen") -> Any:
@@ -100,23 +101,22 @@ def critical_differences(standing: OverDatasets, style: Style = "screen") -> Any
     averages = {ranks.systems[place]: float(ranks.averages[place]) for place in ranks.order}
     names = [*averages]
     rows = [{"system": name, "rank": rank, "label": f"{rank:.2f}"} for name, rank in averages.items()]
-    y = alt.Y("system:N", sort=names, title=None, axis=alt.Axis(**_NAMES))
-    title = f"mean rank over {len(ranks.datasets)} datasets (critical difference {ranks.critical:.2f})"
-    x = alt.X("rank:Q", title=title, scale=alt.Scale(domain=[1, len(names)], nice=False), axis=alt.Axis(tickMinStep=1))
-    base = alt.Chart(data_of(rows)).encode(y=y)
-    points = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(
-        x=x, tooltip=tips(system="system", label="rank")
-    )
-    words = base.mark_text(align="left", dx=9, color=INK, fontSize=sizes["size"] - 1).encode(x=x, text="label:N")
-    layers = [points, words]
+    # A bar has its own row below the systems; rows need names that differ.
     bars = [
-        {"bar": k, "system": name, "rank": averages[name]}
+        {"system": "not told apart" if k == 0 else " " * k, "lower": averages[bar[0]], "upper": averages[bar[-1]]}
         for k, bar in enumerate(ranks.bars)
-        for name in (bar[0], bar[-1])
     ]
+    y = alt.Y("system:N", sort=[*names, *(bar["system"] for bar in bars)], title=None, axis=alt.Axis(**_NAMES))
+    title = f"mean rank over {len(ranks.datasets)} datasets (critical difference {ranks.critical:.2f})"
+    scale = alt.Scale(domain=[1, len(names)], nice=False)
+    x = alt.X("rank:Q", title=title, scale=scale, axis=alt.Axis(tickMinStep=1))
+    base = alt.Chart(data_of(rows)).encode(y=y, tooltip=tips(system="system", label="rank"))
+    points = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1).encode(x=x)
+    words = base.mark_text(align="left", dx=6, color=INK, fontSize=sizes["size"] - 1)
+    layers = [points, words.encode(x=alt.value("width"), text="label:N")]
     if bars:
-        lines = alt.Chart(data_of(bars)).mark_line(color=MUTED, strokeWidth=3, opacity=0.6)
-        layers = [lines.encode(x=x, y=y, detail="bar:N"), *layers]
+        lines = alt.Chart(data_of(bars)).mark_rule(color=MUTED, strokeWidth=4)
+        layers.append(lines.encode(x=alt.X("lower:Q", title=title, scale=scale), x2="upper:Q", y=y))
     return themed(alt.layer(*layers).properties(width=0.8 * sizes["width"], height={"step": sizes["step"]}), style)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cranfield._numbers import DASH, number_text
 from cranfield.across.effects import DatasetEffects, Floats
-from cranfield.across.families import known_family, members
+from cranfield.across.families import members
 from cranfield.across.pooling import FEWEST_FOR_LIKE, DatasetAverages, pooled, shrunken, without_each
 from cranfield.across.ranks import DatasetRanks, dataset_ranks, ranks_of, wilcoxon_p
 from cranfield.across.rules import rules_of
 from cranfield.comparisons import holm, users_needed
-from cranfield.facts import Fact
+from cranfield.facts import Fact, gain_percent
 from cranfield.facts import across as across_facts
 
 _TOO_ROUNDED = 0.02
@@ -36,6 +37,7 @@ class OverDatasets:
 
     by_dataset: DatasetEffects
     families: Mapping[str, str]
+    known: Mapping[str, str]
     baseline: str | None
     weights: str
     margin: float | None
@@ -263,8 +265,7 @@ class OverDatasets:
         if self.families and (given := members(self.families)):
             doubts.append(across_facts.OneSource(given, counted_as_one=True))
         names = [name for name in self.by_dataset.datasets if name not in self.families]
-        known = {name: family for name in names if (family := known_family(name))}
-        if several := members(known):
+        if several := members({name: self.known[name] for name in names if name in self.known}):
             alike = {name: family for family, group in several.items() for name in group}
             as_one = replace(self, families={**self.families, **alike})
             lead = as_one.lead(*self.main) if len(as_one.table.datasets) >= FEWEST_FOR_LIKE else None
@@ -310,7 +311,7 @@ class OverDatasets:
         if self.margin is not None:
             columns |= {name.name: getattr(pools, name.name) for name in fields(pools)[-3:]}
         names = {"metric": [table.metric] * len(a), "system_a": a, "system_b": b, "scale": list(table.scales)}
-        return pl.DataFrame({**names, **columns})
+        return pl.DataFrame({**names, **columns}, schema_overrides={"better": pl.String})
 
     def effects(self) -> pl.DataFrame:
         """Return one row per pair and dataset."""
@@ -342,3 +343,10 @@ def interval_reach(errors: Floats, alpha: float) -> Floats:
     from scipy.special import ndtri
 
     return np.asarray(-ndtri(alpha / 2) * errors)
+
+
+def effect_text(effect: float, scale: str) -> str:
+    """Return an effect with its sign, in percent for a ratio."""
+    if np.isnan(effect):
+        return DASH
+    return gain_percent(float(np.expm1(effect)), "+") if scale == "ratio" else number_text(effect, sign="+")

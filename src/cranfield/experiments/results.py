@@ -11,17 +11,19 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from cranfield._errors import InputError, SettingError, nearest
+from cranfield._errors import CranfieldError, InputError, SettingError, nearest
 from cranfield._numbers import count_text, time_text
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._table import Table, answer_and_table
+from cranfield.across import DatasetComparison
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments import stages
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
+from cranfield.experiments.over_datasets import over_datasets
 from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
 from cranfield.experiments.stages import ORDER
 from cranfield.experiments.stages.data import measured_test
@@ -29,6 +31,7 @@ from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
 from cranfield.experiments.tuned import how_tuned, repetition_facts, tuning_warnings
 from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import across as across_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
@@ -138,6 +141,15 @@ class Results:
             self._whole(stages.SCORES, part)
         return self._read(stages.RESULTS, source)
 
+    def over_datasets(self, **options: Any) -> DatasetComparison | None:
+        """Return one verdict over all sets of ratings; None for one set, or one system.
+
+        The options are those of `cranfield.compare_datasets`.
+        """
+        if len(self.data) < 2 or len(self.experiment.systems) < 2:
+            return None
+        return over_datasets([self], **options)
+
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
         source = self._source(data)
@@ -206,7 +218,12 @@ class Results:
         return self.line.source(data)
 
     def __str__(self) -> str:
-        return "\n\n".join(map(self._shown, self.data))
+        over_all: DatasetComparison | across_facts.NothingOverDatasets | None
+        try:
+            over_all = self.over_datasets()
+        except CranfieldError as error:
+            over_all = across_facts.NothingOverDatasets(str(error))
+        return "\n\n".join([*([str(over_all)] if over_all is not None else []), *map(self._shown, self.data)])
 
     def _shown(self, data: str) -> str:
         """Return the answer on a set of ratings, a table and a few remarks."""

@@ -21,7 +21,7 @@ from cranfield.facts import (
     unjudged,
 )
 from cranfield.facts.fact import Fact, html_paragraphs, sentences
-from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
+from cranfield.facts.numbers import ends_text, gain_percent, p_equals, p_text, share_text
 
 __all__ = [
     "Fact",
@@ -33,6 +33,7 @@ __all__ = [
     "demo",
     "ends_text",
     "experiment",
+    "gain_percent",
     "gate",
     "html_paragraphs",
     "p_equals",

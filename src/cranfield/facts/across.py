@@ -11,6 +11,7 @@ from cranfield.facts.fact import Fact
 from cranfield.facts.numbers import fitting, gain_percent, gain_range, p_equals, word_of
 
 _MOST_NAMES = 4
+_MANY = 1000
 RULES: Mapping[str, str] = {
     "mean": "mean",
     "geometric": "geometric mean",
@@ -128,6 +129,8 @@ class WouldSettle(Fact):
             return "At least three datasets are needed to say anything about others, and five are better."
         if not np.isfinite(self.needed):
             return f"{first} and {second} are level on average, so no number of datasets would settle it."
+        if self.needed > _MANY:
+            return f"More than {_MANY:,} such datasets would be needed to settle {first} against {second}."
         return f"About {self.needed:.0f} such datasets would settle {first} against {second} alone (power 0.8)."
 
 
@@ -328,6 +331,15 @@ class TooFewUsers(Fact):
             where = f"on {few(self.thin, _MOST_NAMES)} fewer than 20 users have a value other than 0"
             said.append(f"{where}, so ratios there are biased")
         return f"Warning: {'; '.join(said)}."
+
+
+class NothingOverDatasets(Fact):
+    """Why there is no verdict over several datasets."""
+
+    why: str  # the error
+
+    def _said(self) -> str:
+        return f"There is no verdict over all datasets: {self.why}."
 
 
 class RankTest(Fact):

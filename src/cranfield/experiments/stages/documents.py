@@ -81,7 +81,7 @@ class Report(Stage[None]):
     """A report on the results: ``write`` writes it into a folder and returns the files; None if it is only planned."""
 
     name, title, level = "report", "Writing the report", "experiment"
-    exported, version = True, 2
+    exported, version = True, 3
 
     def __init__(self, write: Callable[[Results, Path], list[Path]] | None = None) -> None:
         self._write = write
