@@ -126,12 +126,17 @@ def rules(standing: OverDatasets, style: Style = "screen") -> Any:
     systems = [standing.table.systems[place] for place in standing.order]
     data = [
         {"rule": across_facts.RULES[rule.rule], "system": system, "leads": system in rule.leaders,
-         "stays": f"{rule.stays} of {rule.datasets}" if system in rule.leaders else ""}
+         "stays": f"{rule.stays}/{rule.datasets}" if system in rule.leaders else ""}
         for rule in standing.rules for system in systems
     ]  # fmt: skip
     names = [across_facts.RULES[rule.rule] for rule in standing.rules]
     base = alt.Chart(data_of(data)).encode(
-        x=alt.X("rule:N", sort=names, title=None, axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False)),
+        x=alt.X(
+            "rule:N",
+            sort=names,
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=0, labelExpr="split(datum.label, ' ')", domain=False, ticks=False),
+        ),
         y=alt.Y("system:N", sort=systems, title=None, axis=alt.Axis(**_NAMES)),
         tooltip=tips(rule="rule", system="system", stays="the lead stays without one dataset"),
     )

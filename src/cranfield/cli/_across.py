@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from cranfield._errors import SettingError
-from cranfield.across import SCALES as ACROSS_SCALES
-from cranfield.across import WEIGHTS, compare_datasets
+from cranfield.across import SCALES, WEIGHTS, compare_datasets
 from cranfield.cli._options import choice_option, process_options
 from cranfield.cli._output import output_options, put, put_result
-from cranfield.experiments import Results, over_datasets
+from cranfield.experiments import Results
 
 _EXAMPLES = """\b
 Examples:
@@ -50,7 +49,7 @@ Examples:
 )
 @click.option("--margin", metavar="MARGIN", help="The smallest lead that matters, such as 2%.")
 @click.option("--alpha", type=float, help="The level of significance.  [default: 0.05, or that of the experiments]")
-@choice_option("--scale", ACROSS_SCALES, "What is averaged over datasets.")
+@choice_option("--scale", SCALES, "What is averaged over datasets.")
 @choice_option("--weights", WEIGHTS, "Whether datasets weigh the same, or by precision.")
 @click.option("--figure", metavar="FILE", help="Draw the forest plot of the best two systems (SVG, PDF, PNG or JSON).")
 @output_options("table", "latex", "markdown", "csv", "json")
@@ -80,7 +79,8 @@ def across_command(
     else:
         if not folders:
             raise click.UsageError("--across needs the folders of experiments; name them")
-        result = over_datasets([Results(folder) for folder in folders], **given)
+        first, *others = map(Results, folders)
+        result = first.over_datasets(*others, **given)
     if figure is not None:
         from cranfield._figures import save
 

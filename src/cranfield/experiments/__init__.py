@@ -7,7 +7,6 @@ from cranfield.experiments.experiment import Experiment, System
 from cranfield.experiments.file import new_experiment, read_experiment
 from cranfield.experiments.inputs import catalogue_digest, filtered, input_checksum, own_metrics
 from cranfield.experiments.json_schema import schema
-from cranfield.experiments.over_datasets import over_datasets
 from cranfield.experiments.pipeline import OUT, Pipeline, Size, Stage, Unit
 from cranfield.experiments.presets import PRESETS
 from cranfield.experiments.results import Measured, Results, Shown, Spare, clean, show
@@ -49,7 +48,6 @@ __all__ = [
     "filtered",
     "input_checksum",
     "new_experiment",
-    "over_datasets",
     "own_metrics",
     "plan",
     "read_experiment",

@@ -23,8 +23,8 @@ from cranfield.data import Ratings
 from cranfield.experiments import stages
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
-from cranfield.experiments.over_datasets import over_datasets
 from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
+from cranfield.experiments.several import over_datasets
 from cranfield.experiments.stages import ORDER
 from cranfield.experiments.stages.data import measured_test
 from cranfield.experiments.stages.models import spelling_of
@@ -141,14 +141,23 @@ class Results:
             self._whole(stages.SCORES, part)
         return self._read(stages.RESULTS, source)
 
-    def over_datasets(self, **options: Any) -> DatasetComparison | None:
-        """Return one verdict over all sets of ratings; None for one set, or one system.
+    def over_datasets(self, *others: Results, **options: Any) -> DatasetComparison:
+        """Return one verdict over all sets of ratings, also those of other experiments.
 
-        The options are those of `cranfield.compare_datasets`.
+        The options are those of `cranfield.compare_datasets`; averages, level, baseline and families are by default
+        those of the experiments.
         """
+        return over_datasets([self, *others], **options)
+
+    @property
+    def over_all(self) -> DatasetComparison | across_facts.NothingOverDatasets | None:
+        """One verdict over all sets of ratings, or why there is none; None for one set, or one system."""
         if len(self.data) < 2 or len(self.experiment.systems) < 2:
             return None
-        return over_datasets([self], **options)
+        try:
+            return self.over_datasets()
+        except CranfieldError as error:
+            return across_facts.NothingOverDatasets(str(error))
 
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
@@ -218,12 +227,8 @@ class Results:
         return self.line.source(data)
 
     def __str__(self) -> str:
-        over_all: DatasetComparison | across_facts.NothingOverDatasets | None
-        try:
-            over_all = self.over_datasets()
-        except CranfieldError as error:
-            over_all = across_facts.NothingOverDatasets(str(error))
-        return "\n\n".join([*([str(over_all)] if over_all is not None else []), *map(self._shown, self.data)])
+        over_all = [] if self.over_all is None else [str(self.over_all)]
+        return "\n\n".join([*over_all, *map(self._shown, self.data)])
 
     def _shown(self, data: str) -> str:
         """Return the answer on a set of ratings, a table and a few remarks."""

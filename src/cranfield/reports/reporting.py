@@ -19,7 +19,6 @@ from cranfield._numbers import count_text
 from cranfield._own_code import may_be_called
 from cranfield._record import Step
 from cranfield._registry import Spelling, parse
-from cranfield.across import DatasetComparison
 from cranfield.assessments import Assessment
 from cranfield.audits import AUDITED, Audit, audit_of
 from cranfield.audits import HOME as AUDIT_HOME
@@ -261,11 +260,7 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
 
 def _over_datasets(results: Results, folder: Path) -> list[Path]:
     """Write the page over all sets of ratings, its figures and its table; nothing for one set."""
-    comparison: DatasetComparison | across_facts.NothingOverDatasets | None
-    try:
-        comparison = results.over_datasets()
-    except CranfieldError as error:
-        comparison = across_facts.NothingOverDatasets(str(error))
+    comparison = results.over_all
     if comparison is None:
         return []
     answers = {data: str(results.facts(data)[0]) for data in results.data}
