@@ -114,6 +114,14 @@ SAID: list[tuple[Fact, str]] = [
         "0.9000",
     ),
     (
+        scores.ScoredFirst("ease", 40, 60, (("Lists", "full", 30, 30), ("Lists", "condensed", 10, 30))),
+        "ease is first under 40 of 60 combinations of decisions, least often with “Lists: condensed” (10 of 30).",
+    ),
+    (
+        scores.ScoredFirst("ease", 60, 60, (("Lists", "full", 30, 30), ("Lists", "condensed", 30, 30))),
+        "ease is first under all 60 combinations of decisions.",
+    ),
+    (
         scores.RepeatsAlone((("Recall@10", 0.4257),)),
         "only items that the user had are ranked, which looks easy: a random order of them has Recall@10 0.4257",
     ),

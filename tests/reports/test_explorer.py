@@ -135,3 +135,24 @@ def test_of_averages_that_a_page_cannot_tell_apart_the_first_is_the_best():
     assert np.mean(values["a"]) < np.mean(values["b"])
     found = explore([("test", as_scores(values))])
     assert np.isnan(found.p[0]).tolist() == [True, False, False]
+
+
+def test_how_often_the_leader_stays_first_is_counted_over_all_combinations(explored, variants):
+    start = explored.find(**explored.label("test", variants[0][1], "P@5"))
+    found = explored.stays_first(start)
+    leader = SYSTEMS[int(np.argmax(explored.means[start]))]
+    leaders = [SYSTEMS[int(np.argmax(row.astype(np.float32)))] for row in explored.means]
+    assert (found.system, found.first, found.of) == (leader, leaders.count(leader), len(leaders))
+    counted = {(decision, option): counts for decision, option, *counts in found.by_option}
+    for place, option in enumerate(("full", "condensed")):
+        own = [name for name, row in zip(leaders, explored.rows) if row[2] == place]
+        assert counted["Lists", option] == [own.count(leader), len(own)]
+    assert not any(decision == "Test set" for decision, _ in counted)
+
+
+def test_metrics_without_winners_do_not_count(make_scores):
+    parts = [("test", make_scores(systems=SYSTEMS, metrics=("Coverage@5", "P@5"), threshold=level)) for level in (3, 4)]
+    varied = explore(parts)
+    first, second = (varied.find(**varied.label("test", parts[0][1], metric)) for metric in ("Coverage@5", "P@5"))
+    assert varied.stays_first(first) is None
+    assert varied.stays_first(second).of == len(varied.rows) // 2

@@ -18,6 +18,7 @@ import pytest
 import cranfield as cf
 from cranfield import _figures, _fonts
 from cranfield._figures import look
+from cranfield.facts.scores import ScoredFirst
 from cranfield.reports import figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -46,6 +47,14 @@ def test_every_figure_is_drawn_with_names_as_text(charts, name, style, evil):
     shown = texts(charts[name](style))
     # If the best system is compared with the others, its name begins the title of the legend.
     assert [one for one in evil if not {one, f"{one} is"} & set(shown)] == []
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_the_choices_with_which_a_system_is_first_least_and_most_often_are_named(style, evil):
+    counts = ScoredFirst(evil[0], 5, 9, (("Lists", "full", 3, 3), ("Lists", evil[1], 0, 3), ("Lists", "other", 2, 3)))
+    shown = texts(figures.stays_first(counts, style=style))
+    assert {"Lists", "full", evil[1], f"{evil[0]} is first"} <= set(shown)
+    assert "other" not in shown
 
 
 @pytest.mark.parametrize("style", ["screen", pytest.param("paper", marks=pytest.mark.slow)])

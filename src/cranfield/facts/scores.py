@@ -466,3 +466,20 @@ def form_text(forms: Sequence[str]) -> str:
 def ids_text(ids: Sequence[Id]) -> str:
     """Return some ids as text."""
     return listed([repr(known) for known in ids])
+
+
+class ScoredFirst(Fact):
+    """How often the best system under the decisions of a page is first under others that were computed with them."""
+
+    system: str
+    first: int
+    of: int
+    # For each choice of a decision: in how many combinations the system is first, and of how many.
+    by_option: tuple[tuple[str, str, int, int], ...]
+
+    def _said(self) -> str:
+        if self.first == self.of:
+            return f"{self.system} is first under all {self.of:,} combinations of decisions."
+        decision, option, first, of = min(self.by_option, key=lambda counted: counted[2] / counted[3])
+        least = f"least often with “{decision}: {option}” ({first:,} of {of:,})"
+        return f"{self.system} is first under {self.first:,} of {self.of:,} combinations of decisions, {least}."

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from cranfield._figures import ACCENT, INK, MUTED, RULE, WARN, Style, altair, begin_saving, data_of, look, themed, tips
 from cranfield._figures import save as save
 from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
+from cranfield.facts import scores as scores_facts
 from cranfield.measures import LEVEL, PLAIN, Averaging, Scores, Segments
 from cranfield.reports.tables import best_first
 
@@ -191,6 +193,31 @@ def wins(comparison: Comparison, metric: str, *, style: Style = "screen") -> Any
         )
     )
     return _styled(chart, style)
+
+
+def stays_first(counts: scores_facts.ScoredFirst, *, style: Style = "screen") -> Any:
+    """Return the share of combinations in which a system is first, for each choice of a decision, one row a decision.
+
+    The choices with the lowest and the highest share are named.
+    """
+    alt, rows = altair(), []
+    for decision, option, first, of in counts.by_option:
+        rows.append({"decision": decision, "option": option, "share": first / of, "first": first, "of": of})
+    frame = pl.DataFrame(rows).sort("share", maintain_order=True)
+    ends = frame.group_by("decision", maintain_order=True)
+    order = list(dict.fromkeys(counted[0] for counted in counts.by_option))
+    axis = alt.Axis(format="%", tickCount=5)
+    share = alt.X("share:Q", title=f"{counts.system} is first", axis=axis, scale=alt.Scale(domain=[0, 1], padding=60))
+    y = alt.Y("decision:N", sort=order, title=None)
+    tooltip = tips(decision="decision", option="choice", first="first in", of="of")
+    points = alt.Chart(data_of(rows)).mark_point(color=ACCENT, filled=True, size=60, opacity=0.8)
+    names = [
+        alt.Chart(data_of(end.select("decision", "option", "share").to_dicts()))
+        .mark_text(align=align, dx=dx, color=INK)
+        .encode(y=y, x=share, text="option:N")
+        for end, align, dx in ((ends.first(), "right", -7), (ends.last(), "left", 7))
+    ]
+    return _styled(alt.layer(points.encode(y=y, x=share, tooltip=tooltip), *names), style)
 
 
 def orders(

@@ -44,7 +44,7 @@ from cranfield.measures import (
     measure,
     measure_judged,
 )
-from cranfield.metrics import Metric, metric_label
+from cranfield.metrics import Metric, metric_label, properties_of
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.html_page import Reported, Section, page, sections_of
@@ -200,7 +200,7 @@ def other_decisions(
     systems = [judged_run.ranked for judged_run in judged if judged_run.ranked is not None]
     if any(system.one_relevant for system in systems):
         return
-    winnable = [metric for metric in metrics if Metric.of(metric).definition.has_winners]
+    winnable = [metric for metric in metrics if properties_of(metric).has_winners]
     varied = further_metrics(winnable, max(system.longest for system in systems))
     if not varied:
         return

@@ -14,9 +14,12 @@ from cranfield._registry import parse
 from cranfield._terminal import shown
 from cranfield.comparisons import AVERAGES as TESTABLE
 from cranfield.comparisons import Comparison, chosen_test, make_samples, pairs_of
+from cranfield.facts import scores as scores_facts
 from cranfield.measures import PLAIN, Averaging, Scores
+from cranfield.metrics import properties_of
+from cranfield.reports import figures
 from cranfield.reports.html_page import Reported, Section, on_page
-from cranfield.reports.markup import packed, paragraphs
+from cranfield.reports.markup import figure, packed, paragraphs
 
 AVERAGES = ("mean", "weighted(by=relevant)", "median", "trimmed(share=0.1)", "geometric(form=adjusted, epsilon=0.01)")
 """The kinds of average that a reader may choose from."""
@@ -54,6 +57,7 @@ class Explored:
     means: NDArray[np.float64]  # combinations × systems
     p: NDArray[np.float64]  # combinations × systems
     lower_is_better: tuple[bool, ...]  # for each option of the dimension ``metric``
+    has_winners: tuple[bool, ...]  # likewise
     left_out: str = ""  # what was not computed because the page would become too large
     alpha: float = 0.05
     has_tests: bool = False  # whether the p-values include those of the page's own tests
@@ -93,6 +97,23 @@ class Explored:
         known = averaging.coverage in self.options[DIMENSIONS.index("coverage")]
         policy = averaging.coverage if known else "full"
         return dict(zip(DIMENSIONS, _label(test, scores, metric, str(averaging.average), policy)))
+
+    def stays_first(self, start: int) -> scores_facts.ScoredFirst | None:
+        """Return how often the best system of a row is best in all rows; None if nothing was varied."""
+        won = [self.has_winners[metric] for metric in self.rows[:, DIMENSIONS.index("metric")]]
+        kept = np.flatnonzero(won)
+        if start not in kept or len(kept) < 2:
+            return None
+        lower = [self.lower_is_better[metric] for metric in self.rows[:, DIMENSIONS.index("metric")]]
+        leader = _best(self.means[start], lower[start])
+        first = np.array([_best(self.means[row], lower[row]) == leader for row in kept])
+        by_option = tuple(
+            (title, _said(name, option), int(first[chosen].sum()), int(chosen.sum()))
+            for name, title, options, column in zip(DIMENSIONS, _TITLES, self.options, self.rows[kept].T)
+            for option, chosen in ((option, column == place) for place, option in enumerate(options))
+            if chosen.any() and not chosen.all()
+        )
+        return scores_facts.ScoredFirst(self.systems[leader], int(first.sum()), len(kept), by_option)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in compact form, ready for JSON; numbers are 32-bit floats in base64."""
@@ -140,13 +161,14 @@ def explore(variants: Sequence[tuple[str, Scores]], *, averaging: Averaging = PL
                 labels += [_label(test, scores, metric, kind, policy) for metric in scores.metrics]
     options = _options(labels)
     rows = np.array([[own.index(value) for own, value in zip(options, label)] for label in labels], dtype=np.int64)
-    lower: dict[str, bool] = {}
+    of_metrics: dict[str, tuple[bool, bool]] = {}
     for _, scores in variants:
-        lower |= zip((parse(metric).name for metric in scores.metrics), scores.lower_is_better)
-    lower_is_better = tuple(lower[name] for name in options[DIMENSIONS.index("metric")])
+        for metric, lower in zip(scores.metrics, scores.lower_is_better):
+            of_metrics[parse(metric).name] = lower, properties_of(metric).has_winners
+    lower_is_better, has_winners = zip(*(of_metrics[name] for name in options[DIMENSIONS.index("metric")]))
     kept = np.sort(np.unique(rows, axis=0, return_index=True)[1])
     numbers = np.concatenate(means)[kept], np.concatenate(p)[kept]
-    return Explored(systems, options, rows[kept], *numbers, lower_is_better, left_out)
+    return Explored(systems, options, rows[kept], *numbers, lower_is_better, has_winners, left_out)
 
 
 def _options(labels: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
@@ -244,10 +266,14 @@ def explorer(explored: Explored, start: int, truth: Mapping[str, float] | None =
     data = {**explored.as_dict(), "start": start}
     if truth is not None:
         data["truth"] = [float(np.float32(truth[system])) for system in explored.systems]
-    opening = "Choose another metric, cut-off, threshold or average and see what it does to the order."
+    counts, drawn = explored.stays_first(start), ""
+    opening: Any = "Choose another metric, cut-off, threshold or average and see what it does to the order."
+    if counts is not None:
+        opening, caption = counts, f"How often {counts.system} is first, for each choice."
+        drawn = figure("explorer-first", figures.stays_first(counts), caption)
     more = '<div id="explorer-root" class="explorer"></div>' + paragraphs(facts)
     more += "<noscript><p>The explorer needs the script of this page.</p></noscript>"
-    return Section("explorer", "What if I decide otherwise?", paragraphs([opening]), more, data=data)
+    return Section("explorer", "What if I decide otherwise?", paragraphs([opening]) + drawn, more, data=data)
 
 
 @on_page(60)
