@@ -129,7 +129,7 @@ SAID = [
     ),
     (
         across.OneTraining(),
-        "With one split and seed per dataset, their noise counts as a difference between datasets: that one is too large, the interval for datasets like these stays right.",
+        "With one split and seed per dataset, their noise counts as a difference between datasets, which is then too large; the interval for datasets like these stays right.",
     ),
     (across.RoundedTable(0.05), "Warning: half a printed digit is 5.0 % of a value; use more digits."),
     (

@@ -186,7 +186,7 @@ class OverDatasets:
                 size = self.pools.mean[place] / self.pools.spread[place]
             needed = float(users_needed(size if np.isfinite(size) else 1e6 * (size != 0), self.alpha)[0])
             said.append(across_facts.WouldSettle(lead.systems, lead.k, max(needed, lead.k + 1.0)))
-        if len(self.pools.k) > 1:
+        if len(self.pools.k) > 1 and lead.k >= FEWEST_FOR_LIKE:
             said.append(self._settled)
         said += self._on_new(lead, place, sign)
         if lead.k >= FEWEST_FOR_LIKE:

@@ -293,7 +293,7 @@ class OneTraining(Fact):
 
     def _said(self) -> str:
         what = "With one split and seed per dataset, their noise counts as a difference between datasets"
-        return f"{what}: that one is too large, the interval for datasets like these stays right."
+        return f"{what}, which is then too large; the interval for datasets like these stays right."
 
 
 class RoundedTable(Fact):
