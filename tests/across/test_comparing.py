@@ -230,3 +230,36 @@ def test_datasets_without_a_common_metric_are_refused():
     other = replace(as_scores(users(1)), metrics=("P@5",))
     with pytest.raises(CranfieldError, match="no metric in common"):
         cf.compare_datasets({"x": users(0), "y": other})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(8))
+def test_odd_tables_have_a_verdict_or_one_line_and_no_warning(seed):
+    """Zeros, ties, negative values, missing cells and errors of 0, with every option."""
+    draws = np.random.default_rng(seed)
+    for _ in range(5):
+        k, m = int(draws.integers(2, 6)), int(draws.integers(2, 5))
+        values = draws.choice([0.1, 0.2, 0.3, 0.0, -0.1, 1e-9, 5.0], (k, m), p=[0.3, 0.2, 0.2, 0.1, 0.05, 0.05, 0.1])
+        missing = draws.random((k, m)) < draws.choice([0, 0.3])
+        error = draws.choice(["", " ± 0", " ± 0.01"])
+        cells = [["-" if none else f"{value:g}{error}" for value, none in zip(*row)] for row in zip(values, missing)]
+        columns = {f"s{j}": [row[j] for row in cells] for j in range(m)}
+        options = {"weights": str(draws.choice(["equal", "precision"])), "margin": "2%"}
+        options |= {"baseline": "s0"} if draws.random() < 0.5 else {}
+        try:
+            result = cf.compare_datasets(pl.DataFrame({"dataset": [f"ml-{i}" for i in range(k)], **columns}), **options)
+        except CranfieldError as refused:
+            assert "\n" not in str(refused)
+            continue
+        assert len(result.verdict[0].split()) <= 25
+        assert "nan" not in " ".join(result.verdict)
+        json.dumps(result.as_dict(), allow_nan=False)
+        for kind in ("forest", "ranks", "rules"):
+            assert result.plot(kind).to_dict(validate=False)
+
+
+def test_a_system_without_any_result_comes_last():
+    table = pl.DataFrame({"dataset": ["x", "y", "z"], "none": ["-"] * 3, "a": [0.1, 0.2, 0.3], "b": [0.2, 0.3, 0.5]})
+    standing = cf.compare_datasets(table).standings[0]
+    assert [standing.table.systems[place] for place in standing.order] == ["b", "a", "none"]
+    assert standing.main == ("b", "a")

@@ -125,3 +125,18 @@ def test_a_dataset_with_one_common_user_is_left_out_and_said():
     table = effects_of_samples(samples, ("a", "b"), PAIR)
     assert table.without_error == ("z",)
     assert np.isnan(table.effects[0]).tolist() == [False, False, False, True]
+
+
+def test_the_error_of_a_weighted_average_is_that_of_the_jackknife():
+    draws = np.random.default_rng(4)
+    a, b, weights = draws.uniform(0.2, 1, 300), draws.uniform(0.1, 0.9, 300), draws.integers(1, 9, 300)
+    scores = replace(as_scores({"a": a, "b": b}), judged=weights)
+    (sample,) = make_samples(scores, Averaging(average="weighted(by=judged)"))[0]
+    table = effects_of_samples({"data": sample}, ("a", "b"), PAIR)
+
+    def size(keep):
+        return np.log((a * weights)[keep].sum() / (b * weights)[keep].sum())
+
+    without = np.array([size(np.arange(300) != left_out) for left_out in range(300)])
+    assert table.effects.item() == pytest.approx(size(np.arange(300)))
+    assert table.errors.item() == pytest.approx(np.sqrt(299 / 300 * ((without - without.mean()) ** 2).sum()), rel=0.01)

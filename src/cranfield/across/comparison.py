@@ -202,20 +202,14 @@ class DatasetComparison:
         return self.table().markdown()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings, the verdict and the rows, ready for JSON (NaN becomes null)."""
-        clean = self.frame().with_columns(pl.selectors.float().fill_nan(None))
-        rules = self.rules()
+        """Return the settings, the verdict and the rows, ready for JSON (NaN and infinity become null)."""
         return {
             **self.step.as_dict(),
             "verdict": self.verdict,
             "datasets": list(self.datasets),
-            "rows": clean.to_dicts(),
-            "effects": [
-                row
-                for metric in self.metrics
-                for row in self.effects(metric).with_columns(pl.selectors.float().fill_nan(None)).to_dicts()
-            ],
-            "rules": rules.to_dicts(),
+            "rows": _plain(self.frame()),
+            "effects": [row for metric in self.metrics for row in _plain(self.effects(metric))],
+            "rules": _plain(self.rules()),
         }
 
     def plot(self, kind: str = "forest", metric: str | None = None, *, style: Style = "screen") -> Any:
@@ -237,6 +231,11 @@ class DatasetComparison:
 
     def _repr_html_(self) -> str:
         return html_paragraphs(self.verdict[:1]) + self.table().html()
+
+
+def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    numbers = pl.selectors.float()
+    return frame.with_columns(pl.when(numbers.is_finite()).then(numbers)).to_dicts()
 
 
 def _range(sign: int, lower: float, upper: float, scale: str) -> str:

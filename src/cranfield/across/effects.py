@@ -107,8 +107,10 @@ def effects_of_means(
     of_each = np.full(means.shape, np.nan) if errors is None else errors
     for pair, own in enumerate(scales):
         units = (a[pair], b[pair]) if own == "ratio" else (1.0, 1.0)
-        effects[pair] = np.log(a[pair] / b[pair]) if own == "ratio" else a[pair] - b[pair]
-        spread[pair] = np.hypot(*(of_each[place[pair]] / unit for place, unit in zip(pairs, units)))
+        # A missing average beside one of 0 has no ratio.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effects[pair] = np.log(a[pair] / b[pair]) if own == "ratio" else a[pair] - b[pair]
+            spread[pair] = np.hypot(*(of_each[place[pair]] / unit for place, unit in zip(pairs, units)))
     users, sign = np.zeros(len(datasets), dtype=np.int64), -1.0 if lower_is_better else 1.0
     return DatasetEffects(
         metric, lower_is_better, tuple(systems), tuple(datasets), means, *pairs, scales, sign * effects + 0.0, spread,
@@ -162,7 +164,7 @@ def _effect(sample: Sample, first: int, second: int, scale: str) -> tuple[float,
 
     With x_u the influence of a user on the effect, the error is sd(x)/√n: a_u/A − b_u/B for a ratio, a_u − b_u for a
     difference, and z_u − (d/2)(z_u² − 1) for the effect size d = mean/sd, with z_u the standardised difference. With
-    repetitions, it is the error over users crossed with repetitions.
+    repetitions, the error of a ratio or a difference is that over users crossed with repetitions.
     """
     means = sample.system_averages[[first, second]]
     if scale == "effect":

@@ -31,7 +31,7 @@ def forest(standing: OverDatasets, style: Style = "screen") -> Any:
     reach = np.nan_to_num(interval_reach(table.errors, standing.alpha))
 
     def unit(effect: float) -> float:
-        return float(np.exp(effect)) if is_ratio else float(effect)
+        return float(np.exp(np.clip(effect, -16.0, 16.0))) if is_ratio else float(effect)
 
     order = sorted(range(len(table.datasets)), key=lambda d: standing.known.get(table.datasets[d], "~"))
     rows = []
@@ -85,8 +85,8 @@ _PERCENTS = (-95, -90, -80, -60, -40, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 
 
 def _ticks(rows: list[dict[str, Any]]) -> list[float]:
     """Return ratios for the ticks of a logarithmic axis: round percentages, from 0 outwards, that do not crowd."""
-    low = min(1.0, *(min(row["lower"], row["size"]) for row in rows))
-    high = max(1.0, *(max(row["upper"], row["size"]) for row in rows))
+    low = min([1.0, *(min(row["lower"], row["size"]) for row in rows)])
+    high = max([1.0, *(max(row["upper"], row["size"]) for row in rows)])
     ticks = [1.0]
     for percent in sorted(_PERCENTS, key=abs):
         ratio = 1 + percent / 100

@@ -135,7 +135,7 @@ def _between(
         far = 1.01 * squares / target + _SMALLEST
 
         def above(tau2: Floats, target: Floats = target) -> Floats:
-            return weighted(tau2)[0] - target
+            return np.minimum(weighted(tau2)[0], 1e150) - target
 
         root = enclosed(above, zero, far, above(zero), above(far), 1e-12 * far)
         roots.append(np.where(q > target, (root[0] + root[1]) / 2, 0.0))

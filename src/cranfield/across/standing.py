@@ -95,10 +95,9 @@ class OverDatasets:
         if complete.shape[1] and (complete > 0).all():
             scores = np.log(complete).mean(axis=1) * (-1 if self.table.lower_is_better else 1)
             return [int(place) for place in np.argsort(-scores, kind="stable")]
-        of_known = np.where(
-            np.isnan(values), np.nan, ranks_of(self._filled, lower_is_better=self.table.lower_is_better)
-        )
-        return [int(place) for place in np.argsort(np.nanmean(of_known, axis=1), kind="stable")]
+        ranks, known = ranks_of(self._filled, lower_is_better=self.table.lower_is_better), ~np.isnan(values)
+        mean_ranks = np.where(known, ranks, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+        return [int(place) for place in np.argsort(np.where(known.any(axis=1), mean_ranks, np.inf), kind="stable")]
 
     @property
     def _filled(self) -> Floats:
@@ -349,4 +348,6 @@ def effect_text(effect: float, scale: str) -> str:
     """Return an effect with its sign, in percent for a ratio."""
     if np.isnan(effect):
         return DASH
-    return gain_percent(float(np.expm1(effect)), "+") if scale == "ratio" else number_text(effect, sign="+")
+    return (
+        gain_percent(across_facts.share_of_effect(effect), "+") if scale == "ratio" else number_text(effect, sign="+")
+    )

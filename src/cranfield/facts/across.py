@@ -12,6 +12,7 @@ from cranfield.facts.numbers import fitting, gain_percent, gain_range, p_equals,
 
 _MOST_NAMES = 4
 _MANY = 1000
+_LARGEST = 16.0
 RULES: Mapping[str, str] = {
     "mean": "mean",
     "geometric": "geometric mean",
@@ -20,6 +21,11 @@ RULES: Mapping[str, str] = {
     "copeland": "Copeland",
 }
 """The rules of aggregation, with their names for people."""
+
+
+def share_of_effect(effect: float) -> float:
+    """Return the logarithm of a ratio as a relative gain; no larger than people can read."""
+    return float(np.expm1(min(effect, _LARGEST)))
 
 
 def _datasets(k: int) -> str:
@@ -75,12 +81,12 @@ class LeadOverDatasets(Fact):
 
     def size(self, effect: float) -> str:
         """Return an effect without its sign in the unit that is shown: percent for ratios."""
-        return gain_percent(abs(np.expm1(effect))) if self.scale == "ratio" else number_text(abs(effect))
+        return gain_percent(abs(share_of_effect(effect))) if self.scale == "ratio" else number_text(abs(effect))
 
     def range(self, ends: tuple[float, float]) -> str:
         """Return an interval in the unit that is shown."""
         if self.scale == "ratio":
-            return gain_range([float(np.expm1(end)) for end in ends])
+            return gain_range([share_of_effect(end) for end in ends])
         return " to ".join(number_text(end) for end in ends)
 
 
