@@ -308,6 +308,35 @@ def relative(rng: np.random.Generator, runs: int) -> Iterator[Row]:
         yield Row("relative intervals: all hold", setting, "at least", 0.95, held / runs, runs)
 
 
+def alike_on_average(rng: np.random.Generator, users: int, skewed: bool) -> Floats:
+    """Return values from 0 to 1 of five systems with a mean of .2, of different spread, and skew if they are skewed."""
+    size = np.array([0.5, 1, 2, 8, 32])[:, None]
+    if skewed:
+        return rng.beta(0.2 * size, 0.8 * size, (5, users))
+    return np.asarray(0.2 + (rng.beta(2, 2, (5, users)) - 0.5) * 0.4 / np.sqrt(size / 0.5))
+
+
+@simulation
+def skewed(rng: np.random.Generator, runs: int) -> Iterator[Row]:
+    """Five systems with equal means, but different spread and skew: any false finding, by test; and a true one."""
+    tests, runs = ("permutation", "bootstrap", "tukey"), max(200, runs // 2)
+    for users in (10, 30, 100, 300):
+        for kind, skew in (("spread and skew", True), ("spread", False)):
+            false, shown = dict.fromkeys(tests, 0), dict.fromkeys(tests, 0)
+            for _ in range(runs):
+                values = alike_on_average(rng, users, skew)
+                ahead = values.copy()
+                ahead[2] += 3.7 * np.sqrt((values[1].var() + values[2].var()) / users)
+                for test in tests:
+                    false[test] += compare(scores_of(values), significance=test).frame()["significant"].any()
+                    rows = compare(scores_of(ahead), significance=test).frame()
+                    shown[test] += rows.filter(system_a="s1", system_b="s2")["significant"].item()
+            for test in tests:
+                setting = f"{test}, {users} users, 5 systems of different {kind}"
+                yield Row("equal means: any false finding", setting, "at most", ALPHA, false[test] / runs, runs)
+                yield Row("one pair differs: found", setting, "for information", 0.8, shown[test] / runs, runs)
+
+
 def table(rows: list[Row]) -> str:
     """Return rows as a table in Markdown."""
     lines = ["| what | setting | | nominal | observed | runs | |", "|---|---|---|---|---|---|---|"]

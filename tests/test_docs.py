@@ -465,6 +465,12 @@ def _anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
+@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md", "CONTRIBUTING.md"])
+def test_no_page_waits_for_a_number(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert not re.search(r"@@|\bTODO\b|\bTBD\b|\bXXX\b", text)
+
+
 def test_the_pages_link_only_to_pages_and_headings_that_exist():
     for name, text in PAGES.items():
         for target, heading in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", text):

@@ -12,6 +12,7 @@ from cranfield import SettingError
 from cranfield.assessments import assess, assess_folds, subset_scores
 from cranfield.assessments.assessment import STUDIES
 from cranfield.assessments.power import discriminative_power
+from cranfield.facts.assessment import RankAlike
 from cranfield.measures import Average
 from cranfield.rankings import Run
 
@@ -183,6 +184,18 @@ def test_a_metric_by_itself_is_not_praised(world):
     said = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2).sentences()
     assert "P@10 was assessed alone" in said[0]
     assert not any(word in " ".join(said) for word in ("best", "least", "sure"))
+
+
+def test_systems_that_rank_alike_are_named_with_the_power_without_one_of_them(world):
+    runs, test = world
+    settings = {"threshold": 4, "scenarios": "ratings", "sizes": [0.5], "samples": 2}
+    three = {"one": runs[1], "other": runs[2], "twin": runs[1]}
+    found = assess(three, test, ["P@10", "AP@10"], **settings)
+    (fact,) = [fact for fact in found.facts if isinstance(fact, RankAlike)]
+    assert fact.systems == ("one", "twin")
+    power = assess({name: three[name] for name in ("one", "other")}, test, ["P@10", "AP@10"], **settings).frame("power")
+    assert dict(fact.without) == pytest.approx(dict(power.select("metric", "dp").rows()))
+    assert not any(isinstance(fact, RankAlike) for fact in assess(runs[1:3], test, ["P@10"], **settings).facts)
 
 
 def test_metrics_that_are_alike_are_told_to_be(world):

@@ -49,6 +49,8 @@ def test_the_value_of_the_experiment_is_always_an_option(tiny):
 def test_an_automatic_threshold_is_one_of_the_thresholds(tiny):
     (decision,) = audit_settings(tiny(audit={"vary": {"threshold": [3, 4, 5]}}), scale=(1.0, 5.0)).varied
     assert (decision.values, decision.start) == ((3.0, 4.0, 5.0), 1)
+    (decision,) = audit_settings(tiny(audit={"vary": {"threshold": ["auto", 6, 10]}}), scale=(1.0, 10.0)).varied
+    assert (decision.values, decision.start) == ((8.0, 6.0, 10.0), 0)
 
 
 def test_the_first_metric_is_the_starting_point(tiny):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_influences_of_systems_are_those_of_pairs(average):
     assert rows[sample.first] - rows[sample.second] == pytest.approx(sample.influences(pairs) - middle[:, None])
 
 
-@pytest.mark.parametrize("significance", ["student", "permutation"])
+@pytest.mark.parametrize("significance", ["student", "permutation", "bootstrap(resamples=999)"])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
     rng = np.random.default_rng(11)
@@ -138,6 +139,52 @@ def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_rea
     t = np.abs(frame["difference"] / frame["standard_error"]).to_numpy()
     share = [(1 + (largest.values >= one).sum()) / 5001 for one in t]
     assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(share, 10 * frame["p"].to_numpy()))
+
+
+def _largest_of_all_resamples(values):
+    """Return the largest |t| over all pairs in each of the n^n resamples of the users, and |t| of every pair."""
+    values = np.array(list(values.values()))
+    first, second = np.triu_indices(len(values), 1)
+    d = values[first] - values[second]
+    n = d.shape[1]
+    drawn = (d - d.mean(axis=1, keepdims=True))[:, np.array(list(product(range(n), repeat=n)))]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(drawn.mean(axis=2)) / (drawn.std(axis=2, ddof=1) / np.sqrt(n))
+    observed = np.abs(d.mean(axis=1)) / (d.std(axis=1, ddof=1) / np.sqrt(n))
+    return np.nan_to_num(t, posinf=np.inf).max(axis=0), observed
+
+
+@pytest.mark.parametrize("systems", [2, 3, 5])
+def test_the_bootstrap_corrects_by_the_largest_studentised_statistic_of_its_resamples(systems):
+    values = dict(list(_world(np.random.default_rng(15), 5).items())[:systems])
+    largest, t = _largest_of_all_resamples(values)
+    frame = compare(values, significance="bootstrap", resamples=20_000, alpha=0.2).frame()
+    share = np.array([(largest >= one - 1e-9).mean() for one in t])
+    assert frame["p_corrected"].to_numpy() == pytest.approx(share, abs=4 * 0.5 / np.sqrt(20_000))
+    assert (frame["p_corrected"] >= frame["p"]).all()
+    reach = (frame["upper"] - frame["difference"]) / frame["standard_error"]
+    assert reach.to_numpy() == pytest.approx(np.quantile(largest, 0.8), rel=0.03)
+
+
+def _rejected(significance, worlds, users):
+    """Return in which share of worlds some pair of five skewed systems with equal means differs significantly."""
+    rng, size, rejected = np.random.default_rng(16), np.array([0.5, 1, 2, 8, 32])[:, None], 0
+    for _ in range(worlds):
+        values = dict(zip("abcde", rng.beta(0.2 * size, 0.8 * size, (5, users))))
+        rejected += compare(values, significance=significance).frame()["significant"].any()
+    return rejected / worlds
+
+
+@pytest.mark.slow
+def test_resamples_keep_the_level_of_skewed_differences_of_ten_users_and_flips_do_not():
+    assert _rejected("bootstrap", 400, 10) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert _rejected("permutation", 400, 10) > 0.12
+
+
+def test_too_few_resamples_for_the_level_give_intervals_that_exclude_nothing():
+    result = compare(_world(np.random.default_rng(17), 20), significance="bootstrap(resamples=9)")
+    assert ((result.frame()["lower"] < 0) & (result.frame()["upper"] > 0)).all()
+    assert not result.frame()["significant"].any()
 
 
 @pytest.mark.parametrize("significance", ["wilcoxon", "sign", "log_student"])

@@ -26,6 +26,14 @@ ORDER = assessment.OrderKept("users missing at random", 2, ("AP", 0.9, 0.05), ("
 APART = assessment.ToldApart("AP", 28, 1.25, 0.75, 0.05, rivals=8)
 
 SAID: list[tuple[Fact, str]] = [
+    (
+        assessment.RankAlike(("rsv", "rw")),
+        "rsv and rw rank alike here: every DP contains their p-value, which is 1",
+    ),
+    (
+        assessment.RankAlike(("rsv", "rw"), (("AP", 0.5), ("P@10", 0.75))),
+        "rsv and rw rank alike here: every DP contains their p-value, which is 1; without rw, DP is lowest for AP 0.500 and P@10 0.750.",
+    ),
     (BEST, "AP"),
     (RIVAL, "P@10 (median over users)"),
     (

@@ -24,6 +24,7 @@ from cranfield._table import answer_and_table, csv_of
 from cranfield._terminal import progress
 from cranfield.assessments import summary
 from cranfield.assessments.advice import Advice, Evidence, advise
+from cranfield.assessments.power import ranking_alike
 from cranfield.assessments.scenarios import SCENARIOS
 from cranfield.facts import Fact, html_paragraphs, sentences
 from cranfield.facts import assessment as assessment_facts
@@ -274,7 +275,7 @@ class Assessment:
     def facts(self) -> list[Fact]:
         """The facts of the studies in the order in which they are said."""
         kept = [fact for name in self.scenarios for fact in self._order_kept(name)]
-        return [*self.advice().facts, *kept, *self._told_apart(), *self._agreeing()]
+        return [*self.advice().facts, *kept, *self._told_apart(), *self._rank_alike(), *self._agreeing()]
 
     def _order_kept(self, scenario: str) -> list[Fact]:
         mean = (
@@ -298,6 +299,15 @@ class Assessment:
         alike = power.height > 1 and round(power["dp"][-1] - best["dp"], 12) == 0.0
         alpha = self.step.settings["alpha"]
         return [assessment_facts.ToldApart(**best, alpha=alpha, rivals=power.height - 1, alike=alike)]
+
+    def _rank_alike(self) -> list[Fact]:
+        curves = self.curves.filter(average=self.averages[0])
+        facts: list[Fact] = []
+        for pair in ranking_alike(curves) if self.power.height else ():
+            others = curves.filter(~pl.any_horizontal(pl.col("system_a", "system_b") == pair.systems[1]))
+            dp = others.group_by("metric", maintain_order=True).agg(pl.col("p").sum()).sort("p", maintain_order=True)
+            facts.append(replace(pair, without=tuple(dp.rows())))
+        return facts
 
     def _agreeing(self) -> list[Fact]:
         rows = self._groups().filter(pl.col("average") == self.averages[0])

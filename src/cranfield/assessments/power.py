@@ -95,6 +95,13 @@ class DiscriminativePower:
         return self.table().html()
 
 
+def ranking_alike(curves: pl.DataFrame) -> tuple[assessment_facts.RankAlike, ...]:
+    """Return pairs of systems with p = 1 by every metric; the curves are those of `discriminative_power`."""
+    least = curves.group_by("system_a", "system_b", maintain_order=True).agg(pl.col("p").min())
+    pairs = least.filter(pl.col("p") > 1.0 - 1e-9).select("system_a", "system_b").rows()
+    return tuple(assessment_facts.RankAlike(pair) for pair in pairs)
+
+
 def discriminative_power(
     scores: Scores | Sequence[Scores],
     *,

@@ -24,6 +24,7 @@ from cranfield.audits.options import (
 )
 from cranfield.audits.significance import OF_TESTS
 from cranfield.comparisons import CORRECTION
+from cranfield.data import AUTO, usual_threshold
 from cranfield.experiments import DECISIONS, Experiment
 from cranfield.facts import audit as audit_facts
 from cranfield.recommenders import recommender
@@ -65,6 +66,9 @@ def audit_settings(experiment: Experiment, *, scale: tuple[float, float] = (1.0,
     options = _options(experiment, table, scale)
     if "threshold" in options:
         experiment = replace(experiment, decisions=experiment.decisions.on(*scale))
+        if isinstance(options["threshold"], list | tuple):
+            usual = usual_threshold(*scale)
+            options["threshold"] = [usual if option == AUTO else option for option in options["threshold"]]
     kinds, weights, invalid = (_of_decisions(key, table, options) for key in ("kinds", "weights", "invalid"))
     varied = [
         _varied(experiment, name, options, kinds.get(name), weights.get(name), invalid.get(name, {}))

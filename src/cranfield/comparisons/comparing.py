@@ -372,7 +372,7 @@ def comparison_rows(
 ) -> pl.DataFrame:
     """Return the rows of one metric, one per pair; see `Comparison.frame`."""
     together, outcomes = comparing.correction != "none", outcomes_of(sample)
-    largest = largest_statistics(sample, outcomes[1], seed) if together else None
+    largest = largest_statistics(sample, outcomes[1], seed, test_result.largest) if together else None
     effect = effects(sample, outcomes, comparing.alpha, None if largest is None else largest.level(comparing.alpha))
     # A test's own intervals hold for each pair alone, except those of Tukey's test.
     by_the_test = not together or parse(comparing.significance).name == "tukey"

@@ -64,59 +64,66 @@ _FLIPS = 5000
 # Maximum number of signs (users × flips), and of statistics (pairs × flips), per block.
 _BLOCK = 1 << 22
 _LARGE = 1e9
+_LOWEST_LEVEL = 1e-12  # of an interval, if there are too few resamples for a critical value
 _DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class LargestStatistics:
-    """The largest |t| over all pairs when the users' differences are flipped at random (`largest_statistics`).
+    """The largest |t| over all pairs when the users' differences are flipped at random, or in the resamples of a test.
 
     Intervals and corrected p-values both follow from these, so they agree: a p-value is below α if and only if the
-    interval at level 1 − α does not include 0.
+    interval at level 1 − α does not include 0. See `largest_statistics`.
     """
 
-    values: Floats  # the largest |t| of each flip, ascending
+    values: Floats  # the largest |t| of each flip or resample, ascending
     degrees: int  # of freedom of each pair
     pairs: int
+    resampled: bool = False  # then Student's t bounds nothing, and a single pair has values of its own
 
     def level(self, alpha: float) -> float:
         """Return the level of each pair's interval at which all of them hold simultaneously with probability 1 − α.
 
         With c the largest |t| that no more than a share α of the flips exceed, the intervals difference ± c · standard
-        error hold for all pairs at once. The result is the level of a t interval of that width. It lies between α /
-        pairs (Bonferroni) and α (a single pair).
+        error hold for all pairs at once. The result is the level of a t interval of that width. For flips it lies
+        between α / pairs (Bonferroni) and α (a single pair).
         """
         from scipy.special import stdtr
 
-        if self.pairs < 2:
+        if self.pairs < 2 and not self.resampled:
             return alpha
         beyond = int(np.ceil(alpha * (len(self.values) + 1) - 1))
         critical = float(self.values[-beyond]) if beyond > 0 else np.inf
-        return float(np.clip(2 * float(stdtr(self.degrees, -critical)), alpha / self.pairs, alpha))
+        bounds = (_LOWEST_LEVEL, 1.0) if self.resampled else (alpha / self.pairs, alpha)
+        return float(np.clip(2 * float(stdtr(self.degrees, -critical)), *bounds))
 
     def corrected(self, p: Floats, p_of_t: Floats) -> Floats:
         """Return corrected p-values of pairs: the share of flips whose largest |t| reaches that of the pair.
 
         ``p_of_t`` are the p-values of difference / standard error, from which |t| follows. The observed data count as
-        one more flip: (1 + reached) / (1 + flips). The result lies between the p-value of the single pair and
+        one more flip: (1 + reached) / (1 + flips). For flips the result lies between the p-value of the single pair and
         Bonferroni's; for both, ``p`` of the chosen test is used if it is larger.
         """
         from scipy.special import stdtrit
 
-        if self.pairs < 2:
+        if self.pairs < 2 and not self.resampled:
             return p.copy()
         known = np.where(np.isnan(p_of_t), p, p_of_t)
         with np.errstate(invalid="ignore"):
             t = np.round(-stdtrit(self.degrees, known / 2), _DIGITS)
         reached = len(self.values) - np.searchsorted(self.values, t, side="left")
-        share = np.maximum((1 + reached) / (1 + len(self.values)), known)
-        either = np.maximum(known, p)
+        share = (1 + reached) / (1 + len(self.values))
+        if self.resampled:
+            return np.where(np.isnan(p), np.nan, np.maximum(share, p))
+        share, either = np.maximum(share, known), np.maximum(known, p)
         corrected: Floats = np.minimum(np.maximum(np.minimum(share, self.pairs * either), p), 1.0)
         return np.where(np.isnan(p), np.nan, corrected)
 
 
-def largest_statistics(sample: Sample, sd: Floats, seed: int) -> LargestStatistics:
+def largest_statistics(sample: Sample, sd: Floats, seed: int, resampled: Floats | None = None) -> LargestStatistics:
     """Return the largest |t| over the pairs of a sample, whose influences have the deviations ``sd``, in 5,000 flips.
+
+    If the test has ``resampled`` them, those of its resamples are taken instead.
 
     The max-|t| method (Westfall and Young 1993; Romano and Wolf 2005). The users' influences on the difference of each
     pair (`Sample.influences`) are centred and flipped by random sign patterns, which are the same for all pairs. Each
@@ -124,16 +131,17 @@ def largest_statistics(sample: Sample, sd: Floats, seed: int) -> LargestStatisti
     threads. With repetitions, flips of users do not show how the pairs depend on each other, and there are too few
     repetitions to flip: every flip then counts as larger, which makes level and p-values Bonferroni's.
     """
-    largest = np.zeros(_FLIPS)
+    largest = np.zeros(_FLIPS) if resampled is None else resampled
     if sample.cells is not None:
         largest[:] = np.inf
-    elif sample.n_pairs > 1:
+    elif sample.n_pairs > 1 and resampled is None:
         for largest_of_pairs in _largest(sample, sd, seed):
             np.maximum(largest, largest_of_pairs, out=largest)
-    np.minimum(largest, _LARGE, out=largest)  # with few users a flip may leave no spread, and |t| is infinite
+    largest = np.minimum(largest, _LARGE)  # with few users a flip may leave no spread, and |t| is infinite
     # Matrix products on several threads may differ in their last digits.
     ascending = np.sort(np.round(largest, _DIGITS))
-    return LargestStatistics(ascending, max(int(sample.n.max(initial=0)) - 1, 1), sample.n_pairs)
+    degrees = max(int(sample.n.max(initial=0)) - 1, 1)
+    return LargestStatistics(ascending, degrees, sample.n_pairs, resampled is not None)
 
 
 def _largest(sample: Sample, sd: Floats, seed: int) -> Iterator[Floats]:

@@ -48,6 +48,8 @@ class TestResult:
     upper: Floats | None = None
     # From tests that do not compare averages: above 0 if the first system has the larger values.
     direction: Floats | None = None
+    # From tests that resample a studentised statistic: the largest |t| over the pairs in each resample.
+    largest: Floats | None = None
 
     @classmethod
     def by_formula(cls, p: Floats, method: str, sample: Sample, direction: Floats | None = None) -> TestResult:
@@ -58,13 +60,13 @@ class TestResult:
 
     @classmethod
     def by_sampling(
-        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **interval: Floats
+        cls, exceeded: Floats, samples: int, plus_one: bool, method: str, sample: Sample, **more: Floats
     ) -> TestResult:
         """Return the result of a sampled test, from how often the statistic reached the observed one."""
         p = (exceeded + 1) / (samples + 1) if plus_one else exceeded / samples
         error = sampling_error(p, samples)
         p = np.where(sample.n > 0, p, np.nan)
-        return cls(p, np.full(sample.n_pairs, method, dtype=object), error, **interval)
+        return cls(p, np.full(sample.n_pairs, method, dtype=object), error, **more)
 
 
 def sampling_error(p: Floats, samples: int) -> Floats:

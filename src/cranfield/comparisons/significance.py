@@ -171,7 +171,9 @@ def bootstrap(
 
     With z_u the differences, t₀ = |mean(z)| / (sd(z)/√n) and w = z − mean(z), B resamples w* of the users are drawn;
     ASL = #{t(w*) ≥ t₀} / B, or (1 + #) / (1 + B) with ``plus_one``. The interval covers the middle 1 − α of the
-    resampled mean differences. A single user gives p = 1. All pairs and metrics use the same resamples.
+    resampled mean differences. A single user gives p = 1. All pairs and metrics use the same resamples, so the largest
+    t(w*) of each over all pairs gives the p-values and intervals that `max_t` corrects (Romano and Wolf 2005). Unlike
+    flipped signs, resamples are as skewed as the users' differences are.
     More than 10,000 users are drawn in 10,000 blocks (`Sample.blocks_of_users`).
     """
     plus_one = _checks.flag("plus_one", plus_one)
@@ -188,7 +190,9 @@ def _bootstrapped(sample: Sample, result: ResampledSums, n_samples: int, plus_on
     exceeded = (t >= observed * (1 - 1e-12)).sum(axis=0).astype(np.float64)
     in_blocks = sample.n_blocks < sample.n_users
     method = f"bootstrap, {sample.n_blocks:,} blocks of users" if in_blocks else "bootstrap"
-    test_result = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, lower=low, upper=high)
+    largest = t.max(axis=1, initial=0.0)
+    ends = {"lower": low, "upper": high, "largest": largest}
+    test_result = TestResult.by_sampling(exceeded, n_samples, plus_one, method, sample, **ends)
     test_result.p[cannot_differ(sample, observed)] = 1.0
     return test_result
 

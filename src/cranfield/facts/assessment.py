@@ -160,6 +160,20 @@ class ToldApart(Fact):
         )
 
 
+class RankAlike(Fact):
+    """Two systems that rank alike, so that no metric can tell them apart."""
+
+    systems: tuple[str, str]
+    without: tuple[tuple[str, float], ...] = ()  # the DP of each metric without the second of them, lowest first
+
+    def _said(self) -> str:
+        said = f"{' and '.join(self.systems)} rank alike here: every DP contains their p-value, which is 1"
+        if not self.without:
+            return said
+        powers = listed([f"{metric} {dp:.3f}" for metric, dp in self.without[:_MOST_RIVALS]])
+        return f"{said}; without {self.systems[1]}, DP is lowest for {powers}."
+
+
 class Agreeing(Fact):
     """Groups of metrics that put the systems in nearly the same order."""
 

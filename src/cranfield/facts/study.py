@@ -25,10 +25,10 @@ class ClaimRule(Fact):
             f"A claim holds if the {self.level:.0%} interval of its margin lies above 0, does not hold if it lies "
             "below, and cannot be decided otherwise; of an equality the interval must contain 0, and be narrower than "
             "the difference that the paper denies. Intervals are Student's t over the splits, at least "
-            f"{self.splits}, with the error over users added for values of systems, and that over bootstrap draws of "
-            "systems for statements about metrics. With fewer splits only the error over users can decide, and leaves "
-            "the splits out. A claim of several parts holds if all of them do, and does not hold if one does not (by "
-            "simultaneous intervals), or in part if another one holds."
+            f"{self.splits}, with the error over users added for values of systems, and in valcarce2018 and "
+            "valcarce2020 that over bootstrap draws of systems for statements about metrics. With fewer splits only "
+            "the error over users can decide, and leaves the splits out. A claim of several parts holds if all of them "
+            "do, and does not hold if one does not (by simultaneous intervals), or in part if another one holds."
         )
 
 
@@ -131,15 +131,6 @@ class Finding(Fact):
         return f"{self.claim} ({self.support})"
 
 
-class RankAlike(Fact):
-    """Two systems that rank alike, so that no metric can tell them apart."""
-
-    systems: tuple[str, str]
-
-    def _said(self) -> str:
-        return f"{' and '.join(self.systems)} rank alike here: every DP contains their p-value, which is 1"
-
-
 FEWEST_SPLITS = 5
 """The fewest splits over which Student's t is taken."""
 RULE = ClaimRule(level=0.95, splits=FEWEST_SPLITS)
@@ -168,11 +159,12 @@ class ClaimCounts(Fact):
         return cls(study, data, by["paper"], by["our reading"], len(by["by construction"]), splits)
 
     def _said(self) -> str:
-        ours = f" Of {len(self.ours)} readings of ours, {_counted(self.ours)}." if self.ours else ""
+        readings = "reading" if len(self.ours) == 1 else "readings"
+        ours = f" Of {len(self.ours)} {readings} of ours, {_counted(self.ours)}." if self.ours else ""
         plain = f" {self.construction} more {'is' if self.construction == 1 else 'are'} true by construction."
         return (
-            f"{len(self.paper)} claims of {self.study} on {self.data} ({self.splits} "
-            f"split{'s' if self.splits != 1 else ''}): {_counted(self.paper)}."
+            f"{len(self.paper)} claim{'s' if len(self.paper) != 1 else ''} of {self.study} on {self.data} "
+            f"({self.splits} split{'s' if self.splits != 1 else ''}): {_counted(self.paper)}."
             f"{ours}{plain if self.construction else ''}"
         )
 
@@ -180,5 +172,6 @@ class ClaimCounts(Fact):
 def _counted(verdicts: Sequence[ClaimVerdict]) -> str:
     count = Counter(verdicts)
     in_part = f"{count['holds in part']} in part, " if count["holds in part"] else ""
-    decided = f"{count['holds']} hold, {in_part}{count['does not hold']} do not hold"
-    return f"{decided}, {count['cannot tell']} cannot be decided"
+    hold = f"{count['holds']} hold{'s' if count['holds'] == 1 else ''}"
+    against = f"{count['does not hold']} do{'es' if count['does not hold'] == 1 else ''} not hold"
+    return f"{hold}, {in_part}{against}, {count['cannot tell']} cannot be decided"

@@ -190,7 +190,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 11
+    exported, version = True, 12
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -252,7 +252,7 @@ SegmentResults = tuple[Segments | SegmentComparison, ...]
 
 class _Segments(Stage[SegmentResults]):
     name, title, level = "segments", "Comparing groups", "source"
-    exported, version = True, 12
+    exported, version = True, 13
 
     def wants(self, line: Pipeline, unit: Unit) -> bool:  # noqa: ARG002
         return bool(line.decisions.segment or line.decisions.apart)

@@ -10,7 +10,16 @@ import numpy as np
 
 from cranfield.studies.canamares2020 import work
 from cranfield.studies.canamares2020.work import SplitNumbers
-from cranfield.studies.frame.claims import ClaimFindings, Part, Saying, counted, error_of_p, findings, points
+from cranfield.studies.frame.claims import (
+    ClaimFindings,
+    Part,
+    Saying,
+    counted,
+    error_of_p,
+    findings,
+    lowest_elsewhere,
+    points,
+)
 
 _ALPHA = 0.05
 _CORRELATION = 0.962
@@ -167,7 +176,8 @@ def _of_gaps(panel: SplitNumbers) -> list[Saying]:
     falls = {}
     for fill in ("Popularity", "Average rating"):
         steepest = min(steps[fill].values(), key=lambda part: float(part.margins.mean()))
-        falls[fill] = Part(-steepest.margins, steepest.error)
+        margins = np.stack([part.margins for part in steps[fill].values()], axis=1)
+        falls[fill] = Part(-lowest_elsewhere(margins), steepest.error)
     average = curves["Average rating"]
     errors = [panel.error("gaps", x=k, setting="Average rating", **of_knn) for k in work.NEIGHBOURS]
     first = {f"than {k}": Part(average[:, 0] - average[:, place], hypot(errors[0], errors[place]))

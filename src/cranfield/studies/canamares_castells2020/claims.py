@@ -11,7 +11,7 @@ import polars as pl
 
 from cranfield.studies.canamares_castells2020 import work
 from cranfield.studies.canamares_castells2020.work import METRICS, PAIRS, SIZES, SUM_OF_P, agreement
-from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, finding, points
+from cranfield.studies.frame.claims import ClaimFindings, Floats, Part, Saying, finding, lowest_elsewhere, points
 
 
 def claims_of(numbers: pl.DataFrame) -> ClaimFindings:
@@ -50,7 +50,7 @@ def _of_power(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     said = []
     for what, key in ((work.TIES, "ties"), (SUM_OF_P, "power")):
         curve = _by_fold(part.filter(metric=f"{what} of {metric}"), "unrated", SIZES)
-        margin = np.minimum(curve[:, 0], curve[:, -1]) - curve[:, 1:-1].min(axis=1)
+        margin = np.minimum(curve[:, 0], curve[:, -1]) - lowest_elsewhere(curve[:, 1:-1])
         lowest = SIZES[int(curve.mean(axis=0).argmin())]
         said.append(Saying(key, Part(margin), f"{points(SIZES, curve)}; lowest at {lowest:,}", {"metric": metric}))
     zero = _by_fold(part.filter(metric=f"{work.TIES_AT_ZERO} of {metric}"), "unrated", SIZES)
@@ -70,7 +70,7 @@ def _of_truth(numbers: pl.DataFrame, metric: str) -> list[Saying]:
     if not taus.size:
         return []
     evidence, named = f"Kendall's tau with the unbiased order: {points(SIZES, taus)}", {"metric": metric}
-    nearest = taus[:, 1:-1].max(axis=1) - np.maximum(taus[:, 0], taus[:, -1])
+    nearest = -lowest_elsewhere(-taus[:, 1:-1]) - np.maximum(taus[:, 0], taus[:, -1])
     return [
         Saying("truth", Part(taus[:, -1] - taus[:, 0]), evidence, named),
         Saying("between", Part(nearest), evidence, named),

@@ -130,6 +130,15 @@ def over_repetitions(claims: Sequence[study_facts.Finding]) -> study_facts.Findi
     return judged(first.claim, first.where, said, **of_claim)
 
 
+def lowest_elsewhere(curves: Floats) -> Floats:
+    """Return each split's value at the place that is lowest over the other splits, from splits × places.
+
+    The lowest of several places is low by chance too. That of the other splits is not, in this one.
+    """
+    others = curves.sum(axis=0) - curves if len(curves) > 1 else curves
+    return np.take_along_axis(curves, others.argmin(axis=1)[:, None], axis=1)[:, 0]
+
+
 def users_error(differences: Floats, users: NDArray[np.integer], groups: NDArray[np.integer] | None = None) -> float:
     r"""Return the standard error over users of the mean of some lists.
 

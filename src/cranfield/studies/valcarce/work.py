@@ -18,7 +18,7 @@ from cranfield._record import Step
 from cranfield._terminal import progress
 from cranfield.data import Description, Ratings, describe
 from cranfield.facts import Fact, sentences
-from cranfield.facts import study as study_facts
+from cranfield.facts import assessment as assessment_facts
 from cranfield.judgments import NegativeGrades, notes_on_negative_grades
 from cranfield.measures import Average, Measuring
 from cranfield.metrics import Metric
@@ -52,7 +52,7 @@ class MetricResults:
     assessment: assessments.Assessment  # every metric under every average of the study, on all folds
     judged: float  # the share of the recommended items that have a test rating, averaged over systems and folds
     by_fold: pl.DataFrame  # the p-value of every pair of systems by average, metric and fold
-    alike: tuple[study_facts.RankAlike, ...]  # systems that rank alike: a pair of them has p = 1 by every metric
+    alike: tuple[assessment_facts.RankAlike, ...]  # systems that rank alike: a pair of them has p = 1 by every metric
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class MetricWork:
         # The share of items in whole lists that have a test rating, over systems and folds.
         of_whole = [m for m, metric in enumerate(paper.metrics) if metric.endswith(f"@{LENGTH}")]
         unjudged = np.array([artifact.facts["unjudged"] for artifact in scores], dtype=np.float64)[:, :, of_whole]
-        alike = ranking_alike(curves)
+        alike = assessments.ranking_alike(curves)
         judged = 1.0 - float(np.nanmean(unjudged))
         results = MetricResults(describe(self.data), assessment, judged, by_fold, alike)
         every = tuple(dict.fromkeys((*self.notes, *notes, *map(str, alike))))
@@ -231,13 +231,6 @@ class MetricWork:
         files.publish({artifact: partial(_copied, artifact, "power")})
         by_name = {Path(file).stem: read_parquet(artifact.path(file)) for file in artifact.files}
         return by_name["power"], by_name["curves"], by_name["by-fold"]
-
-
-def ranking_alike(curves: pl.DataFrame) -> tuple[study_facts.RankAlike, ...]:
-    """Return pairs of systems with p = 1 by every metric; the curves are those of `discriminative_power`."""
-    least = curves.group_by("system_a", "system_b", maintain_order=True).agg(pl.col("p").min())
-    pairs = least.filter(pl.col("p") > 1.0 - 1e-9).select("system_a", "system_b").rows()
-    return tuple(study_facts.RankAlike(pair) for pair in pairs)
 
 
 class _FoldWork:
