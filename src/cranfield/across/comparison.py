@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,6 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
-from cranfield._figures import Style
 from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._settings import settings
@@ -193,7 +192,7 @@ class DatasetComparison:
         header = ["system", *own.datasets, "mean rank"]
         return Table(header, rows, f"{metric_label(own.metric)}. {standing.answer}{standing.key_to_marks}")
 
-    def latex(self) -> str:
+    def to_latex(self) -> str:
         """Return `summary` of the main metric in LaTeX."""
         return self.summary().latex()
 
@@ -212,12 +211,16 @@ class DatasetComparison:
             "rules": _plain(self.rules()),
         }
 
-    def plot(self, kind: str = "forest", metric: str | None = None, *, style: Style = "screen") -> Any:
-        """Return a figure: the ``forest`` plot of the best two systems, the ``ranks`` or the ``rules``."""
-        from cranfield.across import figures
+    @property
+    def figures(self) -> Mapping[str, Callable[..., Any]]:
+        """The kinds of figures: the ``forest`` plot of the best two systems, the ``ranks`` and the ``rules``."""
+        from cranfield.across.figures import FIGURES
 
-        _checks.one_of("kind", kind, figures.FIGURES)
-        return figures.FIGURES[kind](self.of_metric(metric), style)
+        return FIGURES
+
+    def plot(self, kind: str | None = None, **options: Any) -> Any:
+        """Return a figure: the first of `figures`, or another kind; the options are ``metric`` and ``style``."""
+        return self.figures[_checks.one_of("kind", kind or next(iter(self.figures)), self.figures)](self, **options)
 
     def __str__(self) -> str:
         answer, *remarks = self.verdict

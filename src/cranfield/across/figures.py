@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cranfield._figures import ACCENT, INK, MUTED, Style, altair, data_of, look, themed, tips
 from cranfield._numbers import count_text
-from cranfield.across.standing import OverDatasets, effect_text, interval_reach
+from cranfield.across.standing import effect_text, interval_reach
 from cranfield.facts import across as across_facts
+
+if TYPE_CHECKING:
+    from cranfield.across.comparison import DatasetComparison
 
 _POOLED = ("these datasets", "datasets like these", "a new dataset")
 _NAMES = {"grid": False, "domain": False, "ticks": False, "labelColor": INK, "labelPadding": 5}
 
 
-def forest(standing: OverDatasets, style: Style = "screen") -> Any:
+def forest(comparison: DatasetComparison, *, metric: str | None = None, style: Style = "screen") -> Any:
     """Return the forest plot of the pair of the answer: a row per dataset, then the averages.
 
     Points are effects with their intervals over users; the diamond is the average with its interval for datasets like
     these, and the thin bar what to expect on a new one. Ratios are on a logarithmic axis. Datasets of a known source
     stand side by side.
     """
-    alt, sizes, table = altair(), look(style), standing.table
+    alt, sizes, standing = altair(), look(style), comparison.of_metric(metric)
+    table = standing.table
     first, second = standing.answer.systems
     place, sign = standing.pair(first, second)
     is_ratio, pools = table.scales[place] == "ratio", standing.pools
@@ -95,9 +99,9 @@ def _ticks(rows: list[dict[str, Any]]) -> list[float]:
     return sorted(ticks)
 
 
-def critical_differences(standing: OverDatasets, style: Style = "screen") -> Any:
+def critical_differences(comparison: DatasetComparison, *, metric: str | None = None, style: Style = "screen") -> Any:
     """Return the mean rank of each system, with bars over neighbours that Nemenyi's test does not tell apart."""
-    alt, sizes, ranks = altair(), look(style), standing.ranks
+    alt, sizes, ranks = altair(), look(style), comparison.of_metric(metric).ranks
     averages = {ranks.systems[place]: float(ranks.averages[place]) for place in ranks.order}
     names = [*averages]
     rows = [{"system": name, "rank": rank, "label": f"{rank:.2f}"} for name, rank in averages.items()]
@@ -120,9 +124,9 @@ def critical_differences(standing: OverDatasets, style: Style = "screen") -> Any
     return themed(alt.layer(*layers).properties(width=0.8 * sizes["width"], height={"step": sizes["step"]}), style)
 
 
-def rules(standing: OverDatasets, style: Style = "screen") -> Any:
+def rules(comparison: DatasetComparison, *, metric: str | None = None, style: Style = "screen") -> Any:
     """Return who leads by each rule, and in how many of the tables without one dataset they stay."""
-    alt, sizes = altair(), look(style)
+    alt, sizes, standing = altair(), look(style), comparison.of_metric(metric)
     systems = [standing.table.systems[place] for place in standing.order]
     data = [
         {"rule": across_facts.RULES[rule.rule], "system": system, "leads": system in rule.leaders,

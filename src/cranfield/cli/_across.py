@@ -86,7 +86,7 @@ def across_command(
 
         save(result.plot(), figure)
     if format in ("latex", "markdown"):
-        put(result.latex() if format == "latex" else result.markdown(), out)
+        put(result.to_latex() if format == "latex" else result.markdown(), out)
     else:
         put_result(result, format, out)
 
