@@ -190,7 +190,8 @@ class DatasetComparison:
                 ]
             )
         header = ["system", *own.datasets, "mean rank"]
-        return Table(header, rows, f"{metric_label(own.metric)}. {standing.answer}{standing.key_to_marks}")
+        named = "" if standing.several else f"{metric_label(own.metric)}. "
+        return Table(header, rows, f"{named}{standing.answer}{standing.key_to_marks}")
 
     def to_latex(self) -> str:
         """Return `summary` of the main metric in LaTeX."""
