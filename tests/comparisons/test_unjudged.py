@@ -194,3 +194,12 @@ def test_groups_of_users_follow_the_rule_of_all_users():
     scores = cf.measure(lists, clicks, "P@10", threshold=1)
     groups = cf.compare_segments(scores.segments({f"u{n}": "even" if n % 2 == 0 else "odd" for n in range(400)}))
     assert groups.frame()["better"].null_count() == 2
+
+
+def test_other_metrics_that_cannot_tell_are_not_said_to_show_no_difference():
+    lists, clicks, _ = shop()
+    scores = cf.measure(lists, clicks, ["P@10", "Recall@10"], threshold=1)
+    assert "Neither metric tells which is better." in cf.compare(scores).verdict
+    compared = cf.compare(cf.measure(lists, clicks, ["nDCG@3", "P@10"], threshold=1), baseline="candidate")
+    assert compared.main.against["production"] != compared.standings[1].against["production"] == "untold"
+    assert "Against candidate, production is too little judged to tell by P@10." in compared.verdict

@@ -428,7 +428,9 @@ class OtherMetrics(Fact):
         best, total = next(iter(self.main.means)), len(standings)
         by_all = "both metrics" if total == 2 else f"all {total} metrics"
         if all(len(standing.tiers.top) == len(standing.means) for standing in standings):
-            return f"{'Neither metric' if total == 2 else f'None of {total} metrics'} shows a difference."
+            untold = any(_is_untold(row) for standing in standings for row in standing.rows)
+            what = "tells which is better" if untold else "shows a difference"
+            return f"{'Neither metric' if total == 2 else f'None of {total} metrics'} {what}."
         alone = [standing.name for standing in standings if standing.tiers.top == (best,)]
         level = [standing.name for standing in standings if best in standing.tiers.top and len(standing.tiers.top) > 1]
         behind = {standing.name: next(iter(standing.means)) for standing in standings if best not in standing.tiers.top}
@@ -459,11 +461,12 @@ class OtherMetrics(Fact):
             names = [standing.name for standing in self.others]
             who = listed(names) if len(names) < _MOST_NAMES else f"The other {len(names)} metrics"
             return f"{who} {'agrees' if len(names) == 1 else 'agree'}."
+        words = {"untold": "too little judged to tell"}
         by_kind = [
-            f"{listed(who)} {'is' if len(who) == 1 else 'are'} {kind} by {listed(metrics)}"
+            f"{listed(who)} {'is' if len(who) == 1 else 'are'} {words.get(kind, kind)} by {listed(metrics)}"
             for (kind, metrics), who in alike.items()
         ]
-        counts = [f"{listed(who)} {kind} by {len(metrics)}" for (kind, metrics), who in alike.items()]
+        counts = [f"{listed(who)} {words.get(kind, kind)} by {len(metrics)}" for (kind, metrics), who in alike.items()]
         return fitting(
             (
                 f"Against {baseline}, {'; '.join(by_kind)}.",
