@@ -262,3 +262,14 @@ def test_a_system_without_any_result_comes_last():
     standing = cf.compare_datasets(table).standings[0]
     assert [standing.table.systems[place] for place in standing.order] == ["b", "a", "none"]
     assert standing.main == ("b", "a")
+
+
+def test_the_answer_is_about_these_datasets_whatever_the_weights():
+    a = ["0.150 ± 0.03", "0.155 ± 0.03", "0.145 ± 0.03", "0.099 ± 0.00001", "0.098 ± 0.00001"]
+    table = pl.DataFrame({"dataset": list("vwxyz"), "a": a, "b": ["0.1 ± 0.00001"] * 5})
+    equal, precise = (cf.compare_datasets(table, weights=weights) for weights in ("equal", "precision"))
+    for result in (equal, precise):
+        assert result.standings[0].answer.systems == ("a", "b")
+        assert result.standings[0].answer.gain == pytest.approx(equal.frame()["effect"][0])
+    differ = (equal.frame()["effect"][0] > 0) != (precise.frame()["effect"][0] > 0)
+    assert any("the answer differs" in said for said in equal.verdict) == differ

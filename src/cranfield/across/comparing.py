@@ -189,7 +189,7 @@ def _common(samples: Mapping[str, Mapping[str, Sample]], chosen: Sequence[str] |
     if not (chosen or common):
         raise InputError(
             "the datasets have no metric in common",
-            remedy="measure one on all of them",
+            remedy="measure one on all of them; for ranks alone, give their averages as a table",
         )
     for metric in chosen or common:
         directions = {own[metric].lower_is_better for own in samples.values()}

@@ -142,10 +142,13 @@ class OverDatasets:
         return names[0], self.baseline
 
     def lead(self, first: str, second: str, pools: DatasetAverages | None = None) -> across_facts.LeadOverDatasets:
-        """Return by how much the first of two systems leads; the one that leads comes first."""
+        """Return by how much the first of two systems leads; the one that leads on these datasets comes first.
+
+        With other averages, the systems stay in their order.
+        """
         place, sign = self.pair(first, second)
         own = self.pools if pools is None else pools
-        if sign * own.mean[place] < 0 and pools is None:
+        if sign * own.these_mean[place] < 0 and pools is None:
             first, second, sign = second, first, -sign
 
         def ends(name: str) -> tuple[float, float] | None:

@@ -227,8 +227,8 @@ class Results:
         return self.line.source(data)
 
     def __str__(self) -> str:
-        over_all = [] if self.over_all is None else [str(self.over_all)]
-        return "\n\n".join([*over_all, *map(self._shown, self.data)])
+        over_all = self.over_all
+        return "\n\n".join([*([] if over_all is None else [str(over_all)]), *map(self._shown, self.data)])
 
     def _shown(self, data: str) -> str:
         """Return the answer on a set of ratings, a table and a few remarks."""

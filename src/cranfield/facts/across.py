@@ -72,6 +72,8 @@ class LeadOverDatasets(Fact):
                 return ["one dataset says nothing of others"]
             return [f"ahead on {'both' if self.wins == 2 else 'one'}, and two say nothing of others"]
         ends = self.range(self.like)
+        if self.significant and self.like[1] < 0:  # with weights by precision
+            return [f"{like} it is the other way round ({ends})"]
         if self.significant:
             return [f"{like}, too ({ends}, p {p_equals(self.p)})", f"{like}, too (p {p_equals(self.p)})"]
         if self.like[0] <= 0 <= self.like[1]:
