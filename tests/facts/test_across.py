@@ -87,11 +87,11 @@ SAID = [
     (across.WithoutADataset(LEAD, "book-crossing", LOG(1.036)), "Without book-crossing ease is 3.6 % above wrmf."),
     (
         across.WithoutADataset(SETTLED, "x", LOG(1.05), ("y", "z"), ("x",)),
-        "Without x ease is 5.0 % above wrmf; the order also turns without y and z; for datasets like these it is not settled without x.",
+        "Without x ease is 5.0 % above wrmf; the order turns without y and z; for datasets like these it is not settled without x.",
     ),
     (
-        across.WithoutADataset(LEAD, "x", LOG(0.9), ("x",), ("z",)),
-        "Without x wrmf is 10 % above ease; for datasets like these it is settled without z.",
+        across.WithoutADataset(LEAD, "x", LOG(0.9), ("x", "y"), ("z",)),
+        "Without x wrmf is 10 % above ease; the order also turns without y; for datasets like these it is settled without z.",
     ),
     (across.SettledPairs((), 10), "None of 10 pairs is settled for datasets like these (Holm)."),
     (

@@ -155,7 +155,8 @@ class WithoutADataset(Fact):
         first, second = self.lead.systems if self.gain >= 0 else self.lead.systems[::-1]
         said = [f"Without {self.dataset} {first} is {self.lead.size(self.gain)} above {second}"]
         if others := [name for name in self.other_sign if name != self.dataset]:
-            said.append(f"the order also turns without {few(others, _MOST_NAMES)}")
+            also = "also " if self.dataset in self.other_sign else ""
+            said.append(f"the order {also}turns without {few(others, _MOST_NAMES)}")
         if self.other_significance:
             became = "not settled" if self.lead.significant else "settled"
             said.append(f"for datasets like these it is {became} without {few(self.other_significance, _MOST_NAMES)}")
