@@ -57,6 +57,7 @@ from cranfield.tables import Vocabulary
 
 if TYPE_CHECKING:
     from cranfield import datasets, experiments
+    from cranfield.across import compare_datasets
     from cranfield.audits import audit
     from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, ratio_to_random
     from cranfield.measures import compare_tools
@@ -96,6 +97,7 @@ __all__ = [
     "calibrate",
     "check_split",
     "compare",
+    "compare_datasets",
     "compare_segments",
     "compare_tools",
     "correct_sampled",
@@ -144,6 +146,7 @@ _LATER = {
         ("bias", "correct_sampled", "density", "estimate", "expected_over_draws", "ratio_to_random"), "biases"
     ),
     "audit": "audits",
+    "compare_datasets": "across",
     "compare_tools": "measures",
     "write_report": "reports",
 }
