@@ -34,6 +34,7 @@ LINE = [
     "metrics",
     "measures",
     "comparisons",
+    "across",
     "biases",
     "assessments",
     "store",

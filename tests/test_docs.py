@@ -496,7 +496,7 @@ def test_the_table_of_benchmarks_names_every_script():
     ("words", "count"),
     [
         ("recommenders by name", lambda: len(SYSTEMS)),
-        ("metrics on judged lists", lambda: sum(one.family != "own" for one in cf.known_metrics().values())),
+        ("metrics on judged lists", lambda: sum(one.family != "own" for one in cf.metrics.known_metrics().values())),
     ],
 )
 def test_the_readme_counts_what_is_registered(words, count):

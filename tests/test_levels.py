@@ -38,6 +38,7 @@ def levels():
         "clean_splits",
         "gate_users",
         "relative",
+        "skewed",
     ],
 )
 def test_levels_hold(levels, name):

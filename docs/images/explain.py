@@ -118,6 +118,16 @@ def _worlds() -> Any:
     return draw_worlds(worlds_frame(pl.concat(frames)))
 
 
+def _forest() -> Any:
+    data = {}
+    for name, seed in (("films", 1), ("songs", 2), ("books", 3), ("games", 4), ("shops", 5)):
+        world = cf.simulate.world(150 * seed, 200, 5_000 * seed, seed=seed)
+        split = cf.splits.random(world.ratings, train=0.8, seed=seed)
+        runs = cf.recommend(split, ["ease", "knn(k=50)"], length=10)
+        data[name] = cf.measure(runs, split.test, "nDCG@10")
+    return cf.compare_datasets(data).plot()
+
+
 _FIGURES: dict[str, Callable[[], Any]] = {
     "condensed": _condensed,
     "popularity": _popularity,
@@ -125,6 +135,7 @@ _FIGURES: dict[str, Callable[[], Any]] = {
     "curve": _curve,
     "robustness": _metrics,
     "worlds": _worlds,
+    "across": _forest,
 }
 
 

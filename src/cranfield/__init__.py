@@ -37,13 +37,14 @@ from cranfield.measures import (
     measure,
     measure_segments,
 )
-from cranfield.metrics import Metric, gain, known_metrics, metric
+from cranfield.metrics import Metric, gain, metric
 from cranfield.rankings import Run, calibrate, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommenders import Recommender
 from cranfield.splits import Split, SplitCheck, check_split
 
 if TYPE_CHECKING:
     from cranfield import datasets, experiments
+    from cranfield.across import compare_datasets
     from cranfield.audits import audit
     from cranfield.biases import bias, correct_sampled, density, estimate, ratio_to_random
     from cranfield.experiments import run
@@ -75,6 +76,7 @@ __all__ = [
     "calibrate",
     "check_split",
     "compare",
+    "compare_datasets",
     "compare_segments",
     "compare_tools",
     "correct_sampled",
@@ -90,7 +92,6 @@ __all__ = [
     "filters",
     "gain",
     "judge",
-    "known_metrics",
     "measure",
     "measure_segments",
     "metric",
@@ -120,6 +121,7 @@ _LATER = {
     **dict.fromkeys(("bias", "correct_sampled", "density", "estimate", "ratio_to_random"), "biases"),
     "audit": "audits",
     "run": "experiments",
+    "compare_datasets": "across",
     "compare_tools": "measures",
     "write_report": "reports",
 }

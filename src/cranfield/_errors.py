@@ -35,6 +35,7 @@ _PAGES: Mapping[str, str] = {
     "measures": "evaluate",
     "measures.other_tools": "dialects",
     **dict.fromkeys((f"measures.{module}" for module in ("segments", "segmenting")), "segments"),
+    "across": "across",
     "comparisons": "compare",
     "comparisons.by_segment": "segments",
     "comparisons.gate": "gate",

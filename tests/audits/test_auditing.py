@@ -265,3 +265,13 @@ def test_an_audit_crosses_every_kind_of_split(tmp_path):
     )
     alone = rolled.averages().filter(pl.col("fold").is_null())
     assert means[SPLITS[2]] == pytest.approx(alone["mean"].to_list())
+
+
+def test_the_dataset_has_its_share_of_the_variance_like_other_decisions(tiny, tmp_path):
+    sources = tuple(Source(f"world {n}", simulate=f"world(users={n}, items=40, ratings=900)") for n in (60, 50))
+    vary = {"data": ["world 60", "world 50"], "cutoff": [5, 10]}
+    audit = cf.audit(tiny(data=sources), tmp_path / "audited", vary=vary)
+    shares = audit.influence().filter(pl.col("answer") == "d_z", pl.col("with_decision").is_null())
+    assert set(shares["decision"]) == {"data", "cutoff"}
+    assert shares["shapley"].sum() == pytest.approx(1)
+    assert any("of the variance" in said and "data" in said for said in audit.sentences())

@@ -86,13 +86,17 @@ def test_run_without_the_libraries_that_draw_leaves_the_report_out(cranfield, ex
 
 
 @pytest.mark.slow  # like tests/reports/test_reporting.py, but through the command
-def test_several_data_sets_have_a_page_each(cranfield, experiment, tmp_path):
+def test_several_data_sets_have_a_page_each_and_one_over_all(cranfield, experiment, tmp_path):
     text = experiment.read_text() + '[data.other]\nsimulate = "world(users=50, items=30, ratings=700)"\n'
     text += '[decisions]\nmetrics = ["P@10"]\n'
     experiment.write_text(text)
     code, _, _ = cranfield("run", experiment, "--out", tmp_path / "out")
     assert code == 0
-    assert {path.name for path in (tmp_path / "out").glob("*.html")} == {"report-tiny.html", "report-other.html"}
+    assert {path.name for path in (tmp_path / "out").glob("*.html")} == {
+        "report.html",
+        "report-tiny.html",
+        "report-other.html",
+    }
 
 
 @pytest.mark.slow

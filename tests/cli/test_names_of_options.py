@@ -116,7 +116,7 @@ def test_no_message_of_the_library_names_an_option_of_the_command_line():
         ("evaluate", "leave separator=... out", "leave --read or --read-runs separator=... out"),
         ("data fetch", "take it as it is with verify=False", "take it as it is with --no-verify"),
         ("data fetch", "check from_path=...", "check --from"),
-        ("clean", "free=True frees them", "--yes frees them"),
+        ("clean", "free=True frees them", "--force frees them"),
         ("run", "give allow_code=True", "give --allow-code"),
         ("recommend", "give user_features=...", "give --features user=..."),
         ("run", "raise the limit with cranfield.settings.unpack_limit", "raise the limit with --unpack-limit"),

@@ -217,7 +217,7 @@ def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tiny_fo
     main(["clean", str(tiny_folder)])
     assert "can be freed" in capsys.readouterr().out
     assert _files(tiny_folder) == before
-    main(["clean", str(tiny_folder), "--yes"])
+    main(["clean", str(tiny_folder), "--force"])
     assert "were freed" in capsys.readouterr().out
     assert len(_files(tiny_folder)) < len(before)
     with pytest.raises(SystemExit) as stop:

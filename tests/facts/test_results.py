@@ -30,6 +30,7 @@ def results():
         "gate": comparison.no_worse(by=0.1),
         "assessment": cf.assess(runs, split.test, ["P@5", "RR"], samples=2, sizes=[1, 0.5]),
         "bias": cf.bias(runs=runs, test=split.test, train=split.train),
+        "across": cf.compare_datasets({"x": scores, "y": scores}),
         "tipping": cf.tipping_points(runs, split.test, ["P@5"]),
         "suggestions": cf.suggest_judgments(runs[:2], split.test, "P@5"),
     }

@@ -20,6 +20,8 @@ from cranfield.audits import Audit, Grid, VariedDecision
 from cranfield.comparisons.samples import as_scores
 from cranfield.reports import report
 from cranfield.reports.audit_page import audit_page
+from cranfield.reports.html_page import page as html_page
+from cranfield.reports.sections.across import across_sections
 from cranfield.reports.sections.explorer import explore
 from cranfield.reports.sections.groups import quantiles
 from cranfield.reports.sections.leaderboard import full_and_condensed
@@ -352,7 +354,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
 def test_every_figure_can_be_downloaded_as_it_is_drawn_also_after_it_was_pointed_at(open_page, tmp_path):
     page = open_page(color_scheme="dark")
     buttons = page.locator("button[data-save-figure]")
-    assert buttons.count() == page.locator("figure").count() == 11
+    assert buttons.count() == page.locator("figure").count() == 12
     page.locator("figure .drawing").first.hover()
     page.locator("figure .awake").first.wait_for()
     for k in range(buttons.count()):
@@ -735,3 +737,18 @@ def test_an_audit_can_be_read_without_a_script(open_page, audit, audit_path):
     assert page.locator("noscript figure svg").first.is_visible()
     assert page.locator("[data-table='shares'] tbody tr").count() == 3
     assert not page.locator("#audit-pair").is_visible()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+def test_over_several_datasets_the_sentence_and_the_forest_plot_are_on_the_first_screen(open_page, tmp_path, viewport):
+    draws = np.random.default_rng(3)
+    data = {f"dataset {k}": {"ours": draws.beta(2, 5, 90), "theirs": draws.beta(2, 6, 90)} for k in range(5)}
+    written = tmp_path / "several.html"
+    sections = across_sections(cf.compare_datasets(data))
+    written.write_text(html_page("Which one?", sections, lead="5 datasets · 2 systems"), encoding="utf-8")
+    page = open_page(written, viewport=viewport, unfolded=False)
+    page.wait_for_timeout(300)
+    box = page.locator("#answer figure .drawing").bounding_box()
+    assert box["y"] + box["height"] <= viewport["height"]
+    assert box["x"] + box["width"] <= viewport["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]

@@ -16,6 +16,7 @@ from cranfield._result import as_json, frame_text
 from cranfield._table import Table, answer_and_table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
+from cranfield.cli._across import across_command
 from cranfield.cli._options import (
     HelpfulCommand,
     common_options,
@@ -56,6 +57,8 @@ Examples:
   cranfield compare --test test.csv a.csv b.csv --power 0.005                       are these users enough?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --tipping-point             what if unjudged items were liked?
   cranfield compare --test test.csv a.csv b.csv -m P@10 --judgments ask.csv         with the answers
+  cranfield compare --across movies music books                                     one verdict over experiments
+  cranfield compare --table results.csv                                             one over a table from a paper
 """
 
 
@@ -73,7 +76,22 @@ judgments_option = click.option(
 )
 
 
-@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
+class _Comparing(HelpfulCommand):
+    """The command on one test set or, with ``--across`` or ``--table``, over several datasets."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Return the context of the command that the options ask for."""
+        several = any(argument.partition("=")[0] in ("--across", "--table") for argument in args)
+        return (
+            across_command.make_context(info_name, args, parent, **extra)
+            if several
+            else super().make_context(info_name, args, parent, **extra)
+        )
+
+
+@click.command(cls=_Comparing, epilog=_EXAMPLES)
 @_measuring.measuring_options
 @_measuring.metric_option(DEFAULT_METRICS)
 @_measuring.levels_option
@@ -140,6 +158,16 @@ judgments_option = click.option(
 )
 @judgments_option
 @_measuring.segment_option
+@click.option(
+    "--across",
+    is_flag=True,
+    expose_value=False,
+    help="Compare over the datasets of experiments, whose folders follow; see: cranfield compare --across --help",
+)
+@click.option(
+    "--table", metavar="FILE", expose_value=False,
+    help="Compare over the datasets of a table of averages, such as that of a paper.",
+)  # fmt: skip
 @report_option
 @output_options("table", "matrix", "latex", "markdown", "csv", "json")
 @common_options

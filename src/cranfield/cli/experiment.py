@@ -176,14 +176,14 @@ def diff_command(before: str, after: str, format: str, out: str | None) -> None:
 _CLEAN = """\b
 Examples:
   cranfield clean experiment
-  cranfield clean experiment --yes
+  cranfield clean experiment --force
 """
 
 
 @click.command(cls=HelpfulCommand, epilog=_CLEAN)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--yes", "free", is_flag=True, help="Delete it.")
+@click.option("--force", "free", is_flag=True, help="Delete it.")
 @output_options("text", "csv", "json")
 def clean_command(folder: str, free: bool, format: str, out: str | None) -> None:
-    """Show what FOLDER contains that the current experiment does not use, and delete it with --yes."""
+    """Show what FOLDER contains that the current experiment does not use, and delete it with --force."""
     put_result(clean(folder, free=free), format, out)

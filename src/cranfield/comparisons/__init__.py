@@ -12,6 +12,7 @@ from cranfield.comparisons.comparing import (
     tested_average,
 )
 from cranfield.comparisons.comparison import Comparison
+from cranfield.comparisons.effects import users_needed
 from cranfield.comparisons.errors import check_repeated, chosen_test, moments, p_of_t
 from cranfield.comparisons.gate import Gate
 from cranfield.comparisons.p_values import CORRECTIONS, SIGNIFICANCE_TESTS, TestResult, holm, spelled_test
@@ -58,6 +59,7 @@ __all__ = [
     "suggest_judgments",
     "tested_average",
     "tipping_points",
+    "users_needed",
     "window_leads",
 ]
 

@@ -64,7 +64,7 @@ _FLIPS = 5000
 # Maximum number of signs (users × flips), and of statistics (pairs × flips), per block.
 _BLOCK = 1 << 22
 _LARGE = 1e9
-_LOWEST_LEVEL = 1e-12  # of an interval, if there are too few resamples for a critical value
+_LOWEST_LEVEL = 1e-12  # of an interval, if there are too few resamples for a critical value, or none differs from 0
 _DIGITS = 6
 
 
@@ -94,7 +94,7 @@ class LargestStatistics:
             return alpha
         beyond = int(np.ceil(alpha * (len(self.values) + 1) - 1))
         critical = float(self.values[-beyond]) if beyond > 0 else np.inf
-        bounds = (_LOWEST_LEVEL, 1.0) if self.resampled else (alpha / self.pairs, alpha)
+        bounds = (_LOWEST_LEVEL, 1 - _LOWEST_LEVEL) if self.resampled else (alpha / self.pairs, alpha)
         return float(np.clip(2 * float(stdtr(self.degrees, -critical)), *bounds))
 
     def corrected(self, p: Floats, p_of_t: Floats) -> Floats:

@@ -61,6 +61,7 @@ _DATA = """
 #   dataset = "ml-1m"                               a known dataset; see `cranfield data list`
 #   simulate = "world(users=1000, items=500)"       a simulated world
 #   train = "train.csv" and test = "test.csv"       data that are already divided; set split = "predefined"
+# Several sets get one verdict over all; those of one site, with family = "movielens", count as one there.
 """
 
 _SYSTEMS = """
@@ -226,15 +227,15 @@ def _decisions(table: Mapping[str, Any]) -> Decisions:
     return decisions
 
 
-_FILES = (*KINDS, "test", *FEATURES)
+_STATED = (*KINDS, "test", *FEATURES, "family")
 
 
 def _source(name: str, table: object) -> Source:
     table = {"file": table} if isinstance(table, str) else table
     for key in {"path", "source", "csv", "filename"}.intersection(check_table(f"data.{name}", table)):
         raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
-    entries = check_keys(f"data.{name}", check_table(f"data.{name}", table), (*_FILES, *READING))
-    where = {key: entries[key] for key in _FILES if key in entries}
+    entries = check_keys(f"data.{name}", check_table(f"data.{name}", table), (*_STATED, *READING))
+    where = {key: entries[key] for key in _STATED if key in entries}
     return Source(name, **where, reading={key: entries[key] for key in READING if key in entries})
 
 
@@ -275,7 +276,7 @@ def toml_of(experiment: Experiment, about: str = _ABOUT_DEFAULTS) -> str:
     lines.append(_DATA.rstrip("\n"))
     for source in experiment.data:
         lines.append(f"[data.{_key(source.name)}]")
-        where = {key: getattr(source, key) for key in _FILES if getattr(source, key) is not None}
+        where = {key: getattr(source, key) for key in _STATED if getattr(source, key) is not None}
         lines += [f"{key} = {_value(value)}" for key, value in {**where, **source.reading}.items()]
     lines.append(_SYSTEMS + "[systems]")
     for system in experiment.systems:

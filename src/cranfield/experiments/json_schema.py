@@ -75,7 +75,7 @@ def _kinds(name: str, default: Any) -> Iterator[dict[str, Any]]:
 
 
 def _source() -> dict[str, Any]:
-    where = (*KINDS, "test", *FEATURES)
+    where = (*KINDS, "test", *FEATURES, "family")
     reading = {name: {"type": [_CALLED[kind] for kind in kinds]} for name, kinds in READING.items()}
     source_table = _table({**dict.fromkeys(where, _TEXT), **reading})
     return {**source_table, "oneOf": [{"required": [key]} for key in KINDS]}

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from cranfield._errors import InputError, SettingError, nearest
+from cranfield._errors import CranfieldError, InputError, SettingError, nearest
 from cranfield._numbers import count_text, time_text
 from cranfield._record import Step
 from cranfield._settings import settings
 from cranfield._table import Table, answer_and_table, html_paragraphs
+from cranfield.across import DatasetComparison
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
 from cranfield.data import Ratings
@@ -23,12 +24,14 @@ from cranfield.experiments import stages
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.file import experiment_of
 from cranfield.experiments.pipeline import Pipeline, Stage, T, Unit
+from cranfield.experiments.several import over_datasets
 from cranfield.experiments.stages import ORDER
 from cranfield.experiments.stages.data import measured_test
 from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
 from cranfield.experiments.tuned import how_tuned, repetition_facts, tuning_warnings
 from cranfield.facts import Fact, sentences
+from cranfield.facts import across as across_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Judged
 from cranfield.measures import Segments
@@ -138,6 +141,24 @@ class Results:
             self._whole(stages.SCORES, part)
         return self._read(stages.RESULTS, source)
 
+    def over_datasets(self, *others: Results, **options: Any) -> DatasetComparison:
+        """Return one verdict over all sets of ratings, also those of other experiments.
+
+        The options are those of `cranfield.compare_datasets`; averages, level, baseline and families are by default
+        those of the experiments.
+        """
+        return over_datasets([self, *others], **options)
+
+    @property
+    def over_all(self) -> DatasetComparison | across_facts.NothingOverDatasets | None:
+        """One verdict over all sets of ratings, or why there is none; None for one set, or one system."""
+        if len(self.data) < 2 or len(self.experiment.systems) < 2:
+            return None
+        try:
+            return self.over_datasets()
+        except CranfieldError as error:
+            return across_facts.NothingOverDatasets(str(error))
+
     def segments(self, data: str) -> tuple[Segments | SegmentComparison, ...]:
         """Return the results by group on a set of ratings, one for each segment that the experiment names."""
         source = self._source(data)
@@ -211,7 +232,8 @@ class Results:
         return [sentence for data in self.data for sentence in self.sentences(data)]
 
     def __str__(self) -> str:
-        return "\n\n".join(map(self._shown, self.data))
+        over_all = self.over_all
+        return "\n\n".join([*([] if over_all is None else [str(over_all)]), *map(self._shown, self.data)])
 
     def _shown(self, data: str) -> str:
         """Return the answer on a set of ratings, a table and a few remarks."""

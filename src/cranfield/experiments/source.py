@@ -111,10 +111,11 @@ class Source:
     user_features: str | None = None
     item_features: str | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)  # options of `read`, for files
+    family: str | None = None  # what it shares with other sets: those of one site count as one dataset
 
     def __post_init__(self) -> None:
         check_name("data", self.name)
-        for key in (*KINDS, "test", *FEATURES):
+        for key in (*KINDS, "test", *FEATURES, "family"):
             if getattr(self, key) is not None:
                 check_text(f"data.{self.name}.{key}", getattr(self, key))
         given = [kind for kind in KINDS if getattr(self, kind) is not None]

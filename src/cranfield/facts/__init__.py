@@ -5,6 +5,7 @@ shown, so that the terminal, the page, LaTeX and JSON say the same. Each module 
 """
 
 from cranfield.facts import (
+    across,
     assessment,
     audit,
     bias,
@@ -20,10 +21,11 @@ from cranfield.facts import (
     unjudged,
 )
 from cranfield.facts.fact import Fact, sentences
-from cranfield.facts.numbers import ends_text, p_equals, p_text, share_text
+from cranfield.facts.numbers import ends_text, gain_percent, p_equals, p_text, share_text
 
 __all__ = [
     "Fact",
+    "across",
     "assessment",
     "audit",
     "bias",
@@ -31,6 +33,7 @@ __all__ = [
     "demo",
     "ends_text",
     "experiment",
+    "gain_percent",
     "gate",
     "p_equals",
     "p_text",

@@ -12,7 +12,7 @@ import numpy as np
 
 from cranfield._numbers import all_systems, count_text, few, listed, number_text
 from cranfield.facts.fact import Fact
-from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals
+from cranfield.facts.numbers import decimals, exact_percent, fitting, gain_percent, gain_range, p_equals, word_of
 from cranfield.facts.scores import InFold, NothingRelevant, RepeatsAlone, RepeatsFound
 from cranfield.facts.split import CountedRepeats
 
@@ -23,7 +23,6 @@ _BOTH = ("system_a", "system_b")
 _MOST_NAMES = 4
 _CLOSE = 1.25  # up to this tipping ratio the tipping point stands beside a verdict
 _RULES = {True: "counted as 0", False: "left out"}
-_NUMBERS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
 
 
 class Population(Fact):
@@ -824,7 +823,7 @@ class UsersThatCount(Fact):
 
 def _are(systems: Sequence[str], what: str, most: int) -> str:
     """Return what systems are; at most so many are named, more are counted."""
-    who = listed(systems) if len(systems) <= most else _NUMBERS.get(len(systems), f"{len(systems)}")
+    who = listed(systems) if len(systems) <= most else word_of(len(systems))
     return f"{who} {'is' if len(systems) == 1 else 'are'} {what}"
 
 

@@ -64,6 +64,14 @@ def fitting(wordings: Iterable[str], most: int = MOST_WORDS) -> str:
     return wording
 
 
+_WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), start=1))
+
+
+def word_of(number: int) -> str:
+    """Return a small number as a word."""
+    return _WORDS.get(number, f"{number}")
+
+
 def exact_percent(count: int, total: int) -> str:
     """Return a share in percent; 0 and 100 only if they are exact."""
     percent = 100 * count / total

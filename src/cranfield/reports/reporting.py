@@ -26,6 +26,7 @@ from cranfield.biases import bias, ratio_to_random
 from cranfield.comparisons import Comparison, SegmentComparison
 from cranfield.data import Ratings
 from cranfield.experiments import Decisions, Measured, Results
+from cranfield.facts import across as across_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Context, NegativeGrades, as_judged
 from cranfield.measures import (
@@ -47,6 +48,7 @@ from cranfield.metrics import Metric, metric_label, properties_of
 from cranfield.reports import figures
 from cranfield.reports.audit_page import write_audit
 from cranfield.reports.html_page import Reported, Section, page, sections_of
+from cranfield.reports.sections.across import across_sections, datasets_section
 from cranfield.reports.sections.bias import beside_random, bias_section
 from cranfield.reports.sections.groups import file_name
 from cranfield.splits import split_phrase
@@ -239,13 +241,15 @@ def _scale(test: Ratings, negative_grades: NegativeGrades) -> list[float]:
 def report_experiment(results: Results, folder: Path | None = None) -> list[Path]:
     """Write a page and figures for each set of ratings of an experiment; return the files.
 
-    They are written into the folder of the experiment unless another is given. An audit has a section on each page, and
+    They are written into the folder of the experiment unless another is given. Several sets of ratings also have a page
+    over all of them, ``report.html``. An audit has a section on each page, and
     its own page, figures and tables in the folder ``audit``.
 
     Pass this function as ``report`` to `cranfield.experiments.run`, so that the report is stored and updated together
     with the results that it shows.
     """
-    home, paths = results.path if folder is None else folder, []
+    home: Path = results.path if folder is None else folder
+    paths = _over_datasets(results, home)
     audited = results.line.made(AUDITED, results.line.units("experiment")[0]) is not None
     audit = audit_of(results) if audited else None
     for data in results.data:
@@ -258,6 +262,27 @@ def report_experiment(results: Results, folder: Path | None = None) -> list[Path
         title = f"{experiment.title.rstrip('?!.: ')}: does the winner survive other decisions?"
         paths += write_audit(audit, home / AUDIT_HOME, title=title, data=names)
     return paths
+
+
+def _over_datasets(results: Results, folder: Path) -> list[Path]:
+    """Write the page over all sets of ratings, its figures and its table; nothing for one set."""
+    comparison = results.over_all
+    if comparison is None:
+        return []
+    answers = {data: str(results.facts(data)[0]) for data in results.data}
+    pages = {data: f"report-{data}.html" for data in results.data}
+    sections = [*across_sections(comparison), datasets_section(answers, pages)]
+    lead = f"{count_text(len(results.data), 'dataset')} · {count_text(len(results.experiment.systems), 'system')}"
+    title = results.experiment.title
+    if isinstance(comparison, across_facts.NothingOverDatasets):
+        return [write_text(folder / "report.html", page(title, sections, lead=lead))]
+    charts = {f"across-{kind}": comparison.plot(kind, style="paper") for kind in ("forest", "ranks", "rules")}
+    drawings, finish = figures.begin_drawing(charts, folder / "figures")
+    html = drawn_beside(page)(title, sections, lead=f"{lead} · {comparison.metrics[0]}")
+    table = comparison.summary().titled("", "Over datasets").latex()
+    paths = [write_text(folder / "report.html", html), write_text(folder / "tables" / "across.tex", table)]
+    finish()
+    return [*paths, *drawings]
 
 
 def _page(results: Results, data: str, folder: Path, audit: Audit | None, predictions: PredictedRatings | None) -> Path:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 class _Experiment(Stage[None]):
     name, title, level = "experiment", "Reading the experiment", "experiment"
-    version = 6
+    version = 7
     exported = True
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:  # noqa: ARG002
