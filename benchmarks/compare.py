@@ -110,7 +110,7 @@ def main() -> None:
     for users in (options.users // 2, options.users, 33_388):
         seconds, exact[users] = timed(lambda users=users: compare(worlds[users], correction="none"))
         rows.append(("cranfield, exact", users, seconds))
-        frame = exact[users].frame()
+        frame = exact[users].rows
         ways = ", ".join(f"{way} {count}" for way, count in Counter(frame["method"]).most_common())
         print(f"  {users:,} users: {ways}; largest error {frame['error_bound'].max():.1e}; {megabytes():.0f} MB")
     scores = worlds[options.users]
@@ -118,7 +118,7 @@ def main() -> None:
         sampling = {"method": "monte-carlo", "resamples": options.samples, "correction": "none"}
         seconds, drawn = timed(lambda: compare(scores, **sampling))
         rows.append((f"cranfield, Monte Carlo {options.samples:,}", options.users, seconds))
-        p, sampled = exact[options.users].frame()["p"].to_numpy(), drawn.frame()["p"].to_numpy()
+        p, sampled = exact[options.users].rows["p"].to_numpy(), drawn.rows["p"].to_numpy()
         deviations = np.abs(sampled - p) / np.sqrt(np.maximum(p * (1 - p), 1e-4) / options.samples)
         print(f"  Monte Carlo is off by at most {deviations.max():.1f} standard errors; {megabytes():.0f} MB")
     if not options.no_others:

@@ -81,7 +81,7 @@ def crossed(rng: np.random.Generator, shape: tuple[int, int, int], ratio: float,
 def significant(cells: Floats) -> NDArray[np.bool_]:
     """Return which pairs of systems differ significantly, from systems × users × repetitions."""
     parts = [scores_of(cells[:, :, r]) for r in range(cells.shape[2])]
-    return compare(parts).frame()["significant"].to_numpy()
+    return compare(parts).rows["significant"].to_numpy()
 
 
 @simulation
@@ -159,10 +159,10 @@ def geometric(rng: np.random.Generator, runs: int) -> Iterator[Row]:
             for _ in range(runs):
                 values = with_zeros(rng, 4, users)
                 false += (
-                    compare(scores_of(values), average="geometric", correction=correction).frame()["significant"].any()
+                    compare(scores_of(values), average="geometric", correction=correction).rows["significant"].any()
                 )
                 values[0] = np.where(rng.random(users) < 0.1, 0.0, values[0] + (values[0] == 0) * rng.beta(2, 3, users))
-                rows = compare(scores_of(values), average="geometric", correction=correction).frame()
+                rows = compare(scores_of(values), average="geometric", correction=correction).rows
                 all_three += rows.filter(system_a="s0")["significant"].all()
                 agree += (rows["significant"] == ((rows["lower"] > 0) | (rows["upper"] < 0))).all()
             setting = f"4 systems, 40 % zeros, {users} users, {correction}"
@@ -215,7 +215,7 @@ def groups(rng: np.random.Generator, runs: int) -> Iterator[Row]:
         group_of = {user: f"g{user % number}" for user in range(210 * number)}
         for _ in range(runs):
             segments = scores_of(rng.normal(size=(2, len(group_of)))).segments(group_of)
-            false += compare_segments(segments, significance="student").frame()["significant"].any()
+            false += compare_segments(segments, significance="student").frame(detail=True)["significant"].any()
         yield Row("groups: any false finding", f"2 systems, {number} groups", "at most", ALPHA, false / runs, runs)
 
 
@@ -228,7 +228,7 @@ def smallest(rng: np.random.Generator, runs: int) -> Iterator[Row]:
             pilot = compare(scores_of(rng.normal(size=(systems, 200))), correction=correction, significance="student")
             values = rng.normal(size=(systems, 200))
             values[0] += pilot.power(0.1).row(0, named=True)["smallest_difference"]
-            frame = compare(scores_of(values), correction=correction, significance="student").frame()
+            frame = compare(scores_of(values), correction=correction, significance="student").rows
             shown += frame["significant"][0]
         setting = f"one pair of {systems} systems, {correction or 'max_t'}"
         # Holm's steps find a little more than the level of a single pair, if other pairs differ.
@@ -301,7 +301,7 @@ def relative(rng: np.random.Generator, runs: int) -> Iterator[Row]:
             user = rng.gamma(2 * heavy, 1 / (2 * heavy), users)
             values = means[:, None] * user * rng.gamma(4 * heavy, 1 / (4 * heavy), (5, users))
             values[rng.random(values.shape) < undefined] = np.nan
-            rows = compare(scores_of(values), undefined="leave out", significance="student").frame()
+            rows = compare(scores_of(values), undefined="leave out", significance="student").rows
             lower, upper = rows["relative_lower"].to_numpy(), rows["relative_upper"].to_numpy()
             held += ((lower <= true) & (true <= upper) | np.isnan(lower)).all()
         setting = f"{users} users, {undefined:.0%} undefined by system, gamma({4 * heavy:g})"
@@ -328,7 +328,7 @@ def skewed(rng: np.random.Generator, runs: int) -> Iterator[Row]:
                 ahead = values.copy()
                 ahead[2] += 3.7 * np.sqrt((values[1].var() + values[2].var()) / users)
                 for test in tests:
-                    false[test] += compare(scores_of(values), significance=test).frame()["significant"].any()
+                    false[test] += compare(scores_of(values), significance=test).rows["significant"].any()
                     rows = compare(scores_of(ahead), significance=test).frame()
                     shown[test] += rows.filter(system_a="s1", system_b="s2")["significant"].item()
             for test in tests:

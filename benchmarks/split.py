@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cranfield import Ratings, Vocabulary, splits
+from cranfield import Ratings, splits
+from cranfield.tables import Vocabulary
 
 
 def simulated(users: int, items: int, count: int) -> Ratings:

@@ -39,7 +39,7 @@ def rows_of(scores: cf.Scores, true: dict[str, float] | None, kind: str) -> list
     entries = Unjudged.of(scores, scores.metrics[0])
     assert entries is not None
     rows = []
-    for row in comparison.frame().filter("significant").iter_rows(named=True):
+    for row in comparison.rows.filter("significant").iter_rows(named=True):
         a, b = row["system_a"], row["system_b"]
         winner, loser = (a, b) if row["better"] == a else (b, a)
         places = [np.array([scores.system(name)]) for name in (winner, loser)]

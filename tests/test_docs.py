@@ -372,16 +372,16 @@ def small_studies(publishers, files):
     negatives.write_parquet(files / "negatives.parquet")
 
 
-# The tests add these options to the commands of studies, so that they end soon.
+# The tests give these options to the commands of studies, so that they end soon.
 SMALL_STUDIES = {
     "valcarce2018": "--samples 2 --sizes 1,0.5 -s random -s 'knn(k=10)'",
     "valcarce2020": "--samples 2 --sizes 1,0.5 -s random -s 'knn(k=10)'",
-    "canamares2020": "--seeds 2 --curve-seeds 1",
-    "bellogin2017": "--folds 2 --targets 12",
-    "canamares-castells2018": "--seeds 1",
+    "canamares2020": "(seeds=2, curve_seeds=1)",
+    "bellogin2017": "(targets=12) --folds 2",
+    "canamares-castells2018": "(seeds=1)",
     "canamares-castells2020": "",
-    "aftab2022": "--seeds 1 --samples 2 --epochs 1",
-    "rendle2020": "--epochs 1",
+    "aftab2022": "(seeds=1, epochs=1) --samples 2",
+    "rendle2020": "(epochs=1)",
 }
 
 
@@ -392,8 +392,9 @@ def test_the_commands_of_studies_run_on_small_data(block):
         exec(block.code, {"cf": cf, "replicate": partial(replicate, seeds=1)})
         return
     for command in block.code.replace("$ ", "").splitlines():
-        _, _, study, *_ = command.split()
-        _run_command(f"{command} {SMALL_STUDIES[study]}")
+        study, others = re.match(r"cranfield replicate '?([\w-]+)(?:\([^)]*\))?'?(.*)", command).groups()
+        own, _, more = SMALL_STUDIES[study].rpartition(")")
+        _run_command(f"cranfield replicate '{study}{own}{')' if own else ''}' {others} {more}")
 
 
 @pytest.mark.spark
@@ -495,7 +496,7 @@ def test_the_table_of_benchmarks_names_every_script():
     ("words", "count"),
     [
         ("recommenders by name", lambda: len(SYSTEMS)),
-        ("metrics on judged lists", lambda: sum(one.family != "own" for one in cf.known_metrics().values())),
+        ("metrics on judged lists", lambda: sum(one.family != "own" for one in cf.metrics.known_metrics().values())),
     ],
 )
 def test_the_readme_counts_what_is_registered(words, count):

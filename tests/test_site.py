@@ -69,7 +69,7 @@ def test_every_decision_is_in_the_table(pages):
 
 def test_every_command_has_a_page_with_its_options(pages):
     assert "--significance TEST" in pages["command-compare"]
-    assert "`--users INTEGER`" in pages["command-data"]
+    assert "`--like FILE`" in pages["command-data"]
     context = click.Context(command_line)
     for name in command_line.list_commands(context):
         command = command_line.get_command(context, name)

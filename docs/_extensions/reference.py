@@ -79,7 +79,7 @@ def _kinds() -> list[Kind]:
             "metrics",
             "Metrics",
             "See [metrics](../metrics/README.md) for how to write them, and for the symbols in the formulas.",
-            cf.known_metrics,
+            cf.metrics.known_metrics,
             _about_metric,
         ),
         Kind("gains", "Gains", "What a judged item is worth: `nDCG(gain=exp)`.", entries(GAINS)),

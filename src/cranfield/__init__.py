@@ -10,56 +10,44 @@ from cranfield import _starting
 _starting.guard()
 
 # ruff: noqa: E402
-import importlib
+from importlib import import_module as _import
 from typing import TYPE_CHECKING, Any
 
+from cranfield import _errors as errors
 from cranfield import simulate, splits
-from cranfield._errors import (
-    CranfieldError,
-    CranfieldWarning,
-    DownloadError,
-    ImpossibleSplitError,
-    InputError,
-    MissingExtraError,
-    OwnCodeError,
-    SettingError,
-)
+from cranfield._errors import CranfieldError, CranfieldWarning, InputError, SettingError
 from cranfield._settings import settings
 from cranfield._version import __version__
-from cranfield.assessments import Assessment, assess, assess_folds, discriminative_power
+from cranfield.assessments import Assessment, assess, discriminative_power
 from cranfield.comparisons import (
     Comparison,
     SegmentComparison,
     add_judgments,
     compare,
     compare_segments,
-    labelling_curve,
     suggest_judgments,
     tipping_points,
 )
 from cranfield.data import Ratings, counts_to_ratings, describe, filters, read, write
-from cranfield.judgments import Judged, judge, read_judged, save_judged
+from cranfield.judgments import Judged, judge, read_judged, write_judged
 from cranfield.measures import (
     Scores,
     Segments,
-    by_popularity,
     examine_predictions,
     measure,
     measure_segments,
-    risk,
-    standardise,
 )
-from cranfield.metrics import Metric, bounds, gain, known_metrics, metric
-from cranfield.rankings import Run, Targets, calibrate, read_run, read_runs, read_test, recommend, write_run
+from cranfield.metrics import Metric, gain, metric
+from cranfield.rankings import Run, calibrate, read_run, read_runs, read_test, recommend, write_run
 from cranfield.recommenders import Recommender
 from cranfield.splits import Split, SplitCheck, check_split
-from cranfield.tables import Vocabulary
 
 if TYPE_CHECKING:
     from cranfield import datasets, experiments
     from cranfield.across import compare_datasets
     from cranfield.audits import audit
-    from cranfield.biases import bias, correct_sampled, density, estimate, expected_over_draws, ratio_to_random
+    from cranfield.biases import bias, correct_sampled, density, estimate, ratio_to_random
+    from cranfield.experiments import run
     from cranfield.measures import compare_tools
     from cranfield.reports import write_report
 
@@ -68,13 +56,9 @@ __all__ = [
     "Comparison",
     "CranfieldError",
     "CranfieldWarning",
-    "DownloadError",
-    "ImpossibleSplitError",
     "InputError",
     "Judged",
     "Metric",
-    "MissingExtraError",
-    "OwnCodeError",
     "Ratings",
     "Recommender",
     "Run",
@@ -84,16 +68,11 @@ __all__ = [
     "SettingError",
     "Split",
     "SplitCheck",
-    "Targets",
-    "Vocabulary",
     "__version__",
     "add_judgments",
     "assess",
-    "assess_folds",
     "audit",
     "bias",
-    "bounds",
-    "by_popularity",
     "calibrate",
     "check_split",
     "compare",
@@ -106,15 +85,13 @@ __all__ = [
     "density",
     "describe",
     "discriminative_power",
+    "errors",
     "estimate",
     "examine_predictions",
-    "expected_over_draws",
     "experiments",
     "filters",
     "gain",
     "judge",
-    "known_metrics",
-    "labelling_curve",
     "measure",
     "measure_segments",
     "metric",
@@ -125,15 +102,14 @@ __all__ = [
     "read_runs",
     "read_test",
     "recommend",
-    "risk",
-    "save_judged",
+    "run",
     "settings",
     "simulate",
     "splits",
-    "standardise",
     "suggest_judgments",
     "tipping_points",
     "write",
+    "write_judged",
     "write_report",
     "write_run",
 ]
@@ -142,10 +118,9 @@ __all__ = [
 # Rarely needed names are imported on first use, from these packages; a package itself is named by None.
 _LATER = {
     **dict.fromkeys(("datasets", "experiments"), None),
-    **dict.fromkeys(
-        ("bias", "correct_sampled", "density", "estimate", "expected_over_draws", "ratio_to_random"), "biases"
-    ),
+    **dict.fromkeys(("bias", "correct_sampled", "density", "estimate", "ratio_to_random"), "biases"),
     "audit": "audits",
+    "run": "experiments",
     "compare_datasets": "across",
     "compare_tools": "measures",
     "write_report": "reports",
@@ -155,5 +130,9 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'cranfield' has no attribute {name!r}", name=name)
-    package = importlib.import_module(f"cranfield.{_LATER[name] or name}")
+    package = _import(f"cranfield.{_LATER[name] or name}")
     return package if _LATER[name] is None else getattr(package, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,4 +1,11 @@
-"""The errors a user can cause: one line that says what is wrong, where, and what to do, and the page that helps."""
+"""The errors a user can cause: one line that says what is wrong, where, and what to do, and the page that helps.
+
+Examples
+--------
+>>> import cranfield as cf
+>>> issubclass(cf.errors.DownloadError, cf.CranfieldError)
+True
+"""
 
 from __future__ import annotations
 
@@ -6,6 +13,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from cranfield._terminal import shown
 
@@ -63,6 +71,9 @@ class CranfieldError(Exception):
     the file �[31mmine.csv is empty
     """
 
+    command: Any = None
+    """The command that failed, for the words of its options; None in Python."""
+
     def __str__(self) -> str:
         return shown(" ".join(line.strip() for line in super().__str__().splitlines()))
 
@@ -112,7 +123,16 @@ class InputError(CranfieldError):
 
 
 class SettingError(CranfieldError, ValueError):
-    """A parameter, option or name that is not one of those allowed, or that contradicts another."""
+    """A parameter, option or name that is not one of those allowed, or that contradicts another.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> cf.splits.random(cf.Ratings.of([1], [2]), train=2)
+    Traceback (most recent call last):
+    ...
+    cranfield._errors.SettingError: train=2 is not a share; give a number between 0 and 1, such as train=0.2
+    """
 
 
 class NothingLeftError(SettingError):
@@ -143,7 +163,14 @@ class DownloadError(CranfieldError):
 
 
 class CranfieldWarning(UserWarning):
-    """Something the user should know about their data; the result is still defined."""
+    """Something the user should know about their data; the result is still defined.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> warnings.simplefilter("error", CranfieldWarning)  # stop at likely mistakes
+    >>> warnings.simplefilter("default", CranfieldWarning)
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

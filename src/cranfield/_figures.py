@@ -19,7 +19,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cranfield import _checks, _drawing, _fonts
 from cranfield._errors import CranfieldError, MissingExtraError, SettingError
@@ -141,6 +143,79 @@ def themed(chart: Any, style: Style = "screen") -> Any:
         },
         title={"color": INK, "fontSize": sizes["size"], "fontWeight": "normal", "anchor": "start"},
     )  # fmt: skip
+
+
+MOST_SYSTEMS = 40
+"""Maximum number of systems in a figure; the best ones are shown."""
+
+QUANTILES = {"q10": 0.1, "q25": 0.25, "median": 0.5, "q75": 0.75, "q90": 0.9}
+"""The columns of the rows that `quantile_bars` takes."""
+
+
+def quantile_bars(base: Any, y: Any, title: str, **tick: Any) -> Any:
+    """Return rows with quantiles: a line from 10 to 90 %, a bar from 25 to 75 %, and a tick at the median."""
+    wide = base.mark_rule(color=MUTED, strokeWidth=1.5).encode(y=y, x=altair().X("q10:Q", title=title), x2="q90:Q")
+    narrow = base.mark_bar(color=MUTED, opacity=0.45, height={"band": 0.5}).encode(y=y, x="q25:Q", x2="q75:Q")
+    return wide + narrow + base.mark_tick(color=INK, thickness=2.5, **tick).encode(y=y, x="median:Q")
+
+
+def by_name(chart: Any, style: Style) -> Any:
+    """Return a chart of systems with the width, fonts and colours of a style; system names are on the left."""
+    sizes = look(style)
+    labels = {"labelColor": INK, "labelFontSize": sizes["size"], "labelPadding": 5}
+    names = {"grid": False, "domain": False, "ticks": False, **labels}
+    return themed(chart.properties(width=sizes["width"]), style).configure_axisY(**names)
+
+
+def points_on_intervals(base: Any, y: Any, metric: str, **marks: Any) -> Any:
+    """Return the mean of each row as a point on its interval."""
+    alt = altair()
+    lower = alt.X("lower:Q", title=metric, scale=alt.Scale(zero=False))
+    interval = base.mark_rule(strokeWidth=2, **marks).encode(y=y, x=lower, x2="upper:Q")
+    return interval + base.mark_point(filled=True, size=70, opacity=1, **marks).encode(y=y, x="mean:Q")
+
+
+def intervals(
+    rows: pl.DataFrame, value: str, ends: Sequence[str], names: Sequence[str], *, style: Style = "screen"
+) -> Any:
+    """Return a value with the ends of its interval, if it has one, for each row, which is named by some columns."""
+    alt = altair()
+    name = pl.concat_str([pl.col(column).cast(pl.String) for column in names], separator=", ")
+    lower, upper = ends or (value, value)
+    shown = rows.select(name=name, mean=value, lower=lower, upper=upper).drop_nulls("mean").drop_nans("mean")
+    shown = shown.head(MOST_SYSTEMS)
+    tooltip = tips(name=", ".join(names), mean=(value, ".4g"), lower=("from", ".4g"), upper=("to", ".4g"))
+    y = alt.Y("name:N", sort=shown["name"].to_list(), title=None)
+    base = alt.Chart(data_of(shown)).encode(tooltip=tooltip)
+    return by_name(points_on_intervals(base, y, value.replace("_", " "), color=ACCENT), style)
+
+
+_HISTOGRAM_BINS = 40
+
+
+def histogram(values: NDArray[Any], title: str, counted: str, *, style: Style = "screen") -> Any:
+    """Return how many values lie in each of 40 bins, from the 1st to the 99th percentile."""
+    alt = altair()
+    low, high = np.quantile(values, [0.01, 0.99])
+    counts, edges = np.histogram(np.clip(values, low, high), _HISTOGRAM_BINS)
+    frame = pl.DataFrame({"from": edges[:-1], "to": edges[1:], "count": counts})
+    chart = (
+        alt.Chart(data_of(frame))
+        .mark_bar(color=ACCENT)
+        .encode(
+            x=alt.X("from:Q", title=title),
+            x2="to:Q",
+            y=alt.Y("count:Q", title=counted),
+            y2=alt.datum(0),
+            tooltip=tips(**{"from": ("from", ",.1f")}, to=("to", ",.1f"), count=(counted, ",d")),
+        )
+    )
+    return sized(chart, style)
+
+
+def sized(chart: Any, style: Style) -> Any:
+    """Return a chart with the sizes, fonts and colours of a style."""
+    return themed(chart.properties(width=look(style)["width"], height=look(style)["panel"][1]), style)
 
 
 def definition(chart: Any) -> dict[str, Any]:
@@ -309,6 +384,10 @@ _ENDINGS: dict[str, Callable[[Any, str], bytes]] = {
     ".png": lambda _, drawn: _begin("png", _on_paper(drawn.translate(_fonts.boxes(drawn))), PNG_SCALE).result(),
     ".json": lambda chart, _: json.dumps(definition(chart), indent=2, sort_keys=True).encode(),
 }
+
+
+FIGURE_FILES = tuple(_ENDINGS)
+"""The endings of files that a figure can be written to."""
 
 
 @functools.cache

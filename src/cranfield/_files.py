@@ -22,7 +22,9 @@ class UnwrittenError(CranfieldError):
 
     def __init__(self, path: Path, error: BaseException) -> None:
         self.why = getattr(error, "strerror", None) or str(error)
-        super().__init__(f"{path} cannot be written ({self.why}); choose another folder with --out, or free some space")
+        super().__init__(
+            f"{path} cannot be written ({self.why}); choose another folder with out=..., or free some space"
+        )
 
 
 def cache_root() -> Path:

@@ -129,8 +129,8 @@ def imported(name: str) -> Any:
     permission = _permission(name)
     if permission is None:
         raise SettingError(
-            f"{name!r} names code, which runs only if you allow it; in an experiment, give --allow-code "
-            "(allow_code=True); in Python, import the object and pass it"
+            f"{name!r} names code, which runs only if you allow it; in an experiment, give "
+            "allow_code=True; in Python, import the object and pass it"
         )
     if name not in permission.things:
         _check_fresh(name, permission.folder)

@@ -14,7 +14,13 @@ _GROUP = Path("/sys/fs/cgroup")
 
 @dataclass
 class Settings:
-    """Process-wide settings; the command line sets them from its options of the same names."""
+    """Process-wide settings; the command line sets them from its options of the same names.
+
+    Examples
+    --------
+    >>> Settings(quiet=True).quiet
+    True
+    """
 
     threads: int | None = None  # number of threads; by default one per core
     quiet: bool = False  # whether to hide progress

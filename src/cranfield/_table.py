@@ -296,3 +296,8 @@ def answer_and_table(answer: object, table: Table, remarks: Sequence[object]) ->
     """Return a result for a terminal: its answer, a table, and a few remarks below it."""
     noted = replace(table, notes=[str(remark) for remark in remarks])
     return "\n".join([one_line(answer), "", noted.text(most_notes=MOST_REMARKS)])
+
+
+def html_paragraphs(facts: Sequence[object]) -> str:
+    """Return facts as HTML, one paragraph each."""
+    return "".join(f"<p>{html.escape(str(fact))}</p>" for fact in facts)

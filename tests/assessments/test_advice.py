@@ -167,7 +167,7 @@ def test_it_is_said_over_which_weights_and_sizes_the_first_stays_first():
         for part in (sizes > 0.5, sizes < 0.5)
     )
     assert advice.holds["sizes"] == ((large == "one") + (small == "one"), 2)
-    assert advice.facts[1].holds == advice.holds
+    assert advice.facts()[1].holds == advice.holds
 
 
 def test_how_many_systems_would_decide_follows_from_the_spread_over_draws():

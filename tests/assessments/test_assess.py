@@ -168,8 +168,8 @@ def test_aggregation_holds_each_metric_against_its_own_other_averages(assessed):
 
 
 def test_it_prints_what_a_person_would_say(assessed):
-    text = "\n".join(assessed.sentences())
-    assert str(assessed).startswith(f"{assessed.sentences()[0]}\n\n")
+    text = "\n".join(assessed.verdict)
+    assert str(assessed).startswith(f"{assessed.verdict[0]}\n\n")
     assert re.match(r"No clear choice: .+? scores highest, but 5 systems are too few \(at least eight\)", text)
     assert re.search(
         r"With ratings missing at random, \S+ keeps the .* best \(mean tau 0.\d+, \d+% of the pairs flip\)", text
@@ -181,7 +181,7 @@ def test_it_prints_what_a_person_would_say(assessed):
 
 def test_a_metric_by_itself_is_not_praised(world):
     runs, test = world
-    said = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2).sentences()
+    said = assess(runs, test, ["P@10"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2).verdict
     assert "P@10 was assessed alone" in said[0]
     assert not any(word in " ".join(said) for word in ("best", "least", "sure"))
 
@@ -191,24 +191,24 @@ def test_systems_that_rank_alike_are_named_with_the_power_without_one_of_them(wo
     settings = {"threshold": 4, "scenarios": "ratings", "sizes": [0.5], "samples": 2}
     three = {"one": runs[1], "other": runs[2], "twin": runs[1]}
     found = assess(three, test, ["P@10", "AP@10"], **settings)
-    (fact,) = [fact for fact in found.facts if isinstance(fact, RankAlike)]
+    (fact,) = [fact for fact in found.facts() if isinstance(fact, RankAlike)]
     assert fact.systems == ("one", "twin")
     power = assess({name: three[name] for name in ("one", "other")}, test, ["P@10", "AP@10"], **settings).frame("power")
     assert dict(fact.without) == pytest.approx(dict(power.select("metric", "dp").rows()))
-    assert not any(isinstance(fact, RankAlike) for fact in assess(runs[1:3], test, ["P@10"], **settings).facts)
+    assert not any(isinstance(fact, RankAlike) for fact in assess(runs[1:3], test, ["P@10"], **settings).facts())
 
 
 def test_metrics_that_are_alike_are_told_to_be(world):
     runs, test = world
     same = {"one": runs[1], "two": runs[1]}
-    said = assess(same, test, ["P@10", "AP@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=2).sentences()
+    said = assess(same, test, ["P@10", "AP@10"], threshold=4, scenarios="ratings", sizes=[0.5], samples=2).verdict
     assert said[0] == "No clear choice: P@10 and AP@10 score the same on these data."
     assert any(
         text.startswith("P@10 tells the systems apart no better than the others (its discriminative ") for text in said
     )
     whole = assess(runs[1:3], test, ["P@10", "Recall@10"], threshold=4, scenarios="ratings", sizes=[0.9], samples=2)
     equally = "With ratings missing at random, all metrics keep the order equally well (mean tau 1.000)."
-    assert equally in whole.sentences()
+    assert equally in whole.verdict
 
 
 def test_a_scenario_without_smaller_test_sets_cannot_be_weighed(world):

@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from cranfield import MissingExtraError, SettingError
+from cranfield import SettingError
+from cranfield._errors import MissingExtraError
 from cranfield._figures import PALETTE
 from cranfield.assessments import assess
 
@@ -38,7 +39,7 @@ def test_one_scenario_and_average_can_be_asked_for(assessed):
     assert chart["title"] == "most popular items missing"
     with pytest.raises(SettingError, match="scenario"):
         assessed.plot("robustness", scenario="popularity")
-    with pytest.raises(SettingError, match="study"):
+    with pytest.raises(SettingError, match="kind"):
         assessed.plot("robust")
 
 

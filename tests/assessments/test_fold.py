@@ -92,7 +92,9 @@ def test_verdicts_are_lost_and_turn_round_as_the_paired_t_test_says(world):
     found = assess(runs, test, ["nDCG@10"], threshold=4, scenarios="large", sizes=[0.2], seed=3)
     mask = SCENARIOS["large"].mask(Judgments.of(test, 4.0), 0.2, 0, 3)
     then, now = (
-        cf.compare(cf.measure(runs, part, ["nDCG@10"], threshold=4), significance="student", correction="none").frame()
+        cf.compare(cf.measure(runs, part, ["nDCG@10"], threshold=4), significance="student", correction="none").frame(
+            detail=True
+        )
         for part in (test, test.keep(mask))
     )
     significant = then["significant"]

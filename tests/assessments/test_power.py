@@ -47,7 +47,7 @@ def _world(systems=6, n=150, seed=0):
 def test_dp_is_the_sum_over_unordered_pairs():
     scores = scores_of(_world())
     result = discriminative_power(scores)
-    p = compare(scores, correction="none").frame()
+    p = compare(scores, correction="none").frame(detail=True)
     for row in result.frame().iter_rows(named=True):
         own = p.filter(pl.col("metric") == row["metric"])["p"]
         assert row["pairs"] == 15
@@ -96,7 +96,7 @@ def test_sakais_share_and_required_difference_follow_their_definition():
 def test_a_pair_is_significant_where_its_asl_is_below_alpha_and_not_where_it_is_alpha():
     values = _world(2, 40)[:, :1]
     way = {"significance": "bootstrap(plus_one=false)", "resamples": 64, "seed": 4}
-    asl = compare({"a": values[0, 0], "b": values[1, 0]}, **way).frame()["p"].item()
+    asl = compare({"a": values[0, 0], "b": values[1, 0]}, **way).frame(detail=True)["p"].item()
     assert 0 < asl < 1
     for alpha, share in ((asl, 0.0), (asl + 1 / 128, 1.0)):
         row = discriminative_power(scores_of(values), resamples=64, alpha=alpha, seed=4).frame().row(0, named=True)

@@ -35,7 +35,7 @@ def found(values):
 @pytest.mark.parametrize("testing", TESTINGS, ids=str)
 def test_p_values_of_a_universe_are_those_of_compare(found, values, testing):
     scores = {name: values[place, 0] for place, name in enumerate("abc")}
-    expected = compare(scores, significance=testing.significance, correction=testing.correction).frame()
+    expected = compare(scores, significance=testing.significance, correction=testing.correction).rows
     rows = found.significance().filter(significance=testing.significance, correction=testing.correction)
     assert rows["start_p"].to_list() == pytest.approx(expected["p"].to_list(), rel=1e-4)
     assert rows["start_p_corrected"].to_list() == pytest.approx(expected["p_corrected"].to_list(), rel=1e-4)
@@ -67,7 +67,7 @@ def test_users_who_are_not_in_a_universe_are_no_ties(values):
     audit = Audit.of(grid, "abc", values.mean(axis=2), terms, draws=250, resamples=20, testings=testings)
     scores = {name: values[place, 1, :20] for place, name in enumerate("abc")}
     rows = audit.significance().filter(significance="wilcoxon(zeros=pratt)")
-    expected = compare(scores, significance="wilcoxon(zeros=pratt)", correction="none").frame()["p"].to_list()
+    expected = compare(scores, significance="wilcoxon(zeros=pratt)", correction="none").rows["p"].to_list()
     assert rows["start_p"].to_list() == pytest.approx(expected, rel=1e-4)
 
 

@@ -100,7 +100,7 @@ def test_partial_correlation_is_that_of_the_residuals():
 def test_conclusions_compare_the_tests_of_the_protocols(found):
     for row in found.conclusions.iter_rows(named=True):
         pair = (row["system_a"], row["system_b"])
-        frame = found.comparisons[row["protocol"]].frame()
+        frame = found.comparisons[row["protocol"]].frame(detail=True)
         own = frame.filter(system_a=pair[0], system_b=pair[1]).row(0, named=True)
         assert row["after"] == (own["better"] if own["significant"] else None)
         kinds = {"is reversed": (True, True), "is lost": (True, False), "appears": (False, True)}
@@ -136,7 +136,7 @@ def test_estimates_stand_beside_where_propensities_are_asked_for(given):
     _, split, runs = given
     bias = cf.bias(runs=runs, test=split.test, train=split.train, groups=4, propensities="logistic", clip=0.01)
     assert bias.estimates.propensities.kind == "logistic"
-    assert set(bias.estimates.frame["system"]) == {"ease", "random", "popularity"}
+    assert set(bias.estimates.frame()["system"]) == {"ease", "random", "popularity"}
     assert "DR (svd)" in bias.tables()["estimates"].text()
 
 
@@ -217,7 +217,7 @@ def _stub(places, better, error=0.0):
     protocols = tuple(SimpleNamespace(name=name, scores=SimpleNamespace(systems=("a", "b"))) for name in places)
     comparisons = {
         name: SimpleNamespace(
-            frame=lambda name=name: pl.DataFrame(
+            rows=pl.DataFrame(
                 {
                     "system_a": "a",
                     "system_b": "b",

@@ -61,7 +61,7 @@ def repeated(world, train):
             resamples=20,
             imputations="item mean",
         )
-        frames.append(dict(zip(zip(result.frame["metric"], result.frame["estimator"]), result.frame["estimate"])))
+        frames.append(dict(zip(zip(result.frame()["metric"], result.frame()["estimator"]), result.frame()["estimate"])))
     return {key: np.array([frame[key] for frame in frames]) for key in frames[0]}
 
 
@@ -103,7 +103,7 @@ def test_a_doubly_robust_estimate_is_right_with_wrong_propensities_and_the_right
             threshold=4,
             resamples=5,
             imputations="item mean",
-        ).frame
+        ).frame()
         values = dict(zip(frame["estimator"][:4], frame["estimate"][:4]))
         dr.append(values["DR (item mean)"])
         ips.append(values["IPS"])
@@ -116,7 +116,7 @@ def test_estimates_equal_their_definitions(world, train):
     clip = 0.4
     frame = estimate(
         {"mine": world[2]}, test, train=train, n=N, propensities=given, clip=clip, threshold=4, resamples=5
-    ).frame
+    ).frame()
     profile, weight = {}, {}
     for user, item, value, *_ in test.frame().iter_rows():
         profile[user, item] = value >= 4
@@ -147,7 +147,7 @@ def test_what_clipping_loses_is_within_its_bound(split):
         estimate(run, split.test, train=split.train, n=5, clip=clip, threshold=4, resamples=5, imputations=())
         for clip in (0.0, 0.5)
     )
-    rows = [result.frame.filter(metric="P@5", estimator="IPS").row(0, named=True) for result in (plain, clipped)]
+    rows = [result.frame().filter(metric="P@5", estimator="IPS").row(0, named=True) for result in (plain, clipped)]
     assert rows[0]["clip_bias"] == 0
     assert rows[1]["estimate"] < rows[0]["estimate"]
     users, items = run.users, run.items
@@ -165,7 +165,7 @@ def test_a_few_heavy_weights_give_a_warning_and_a_small_effective_size(world, tr
     values[first] = 0.0001
     heavy = cf.Ratings.of(given.users.tolist(), given.frame()["item"].to_list(), values.tolist())
     result = estimate({"mine": world[2]}, test, train=train, n=N, propensities=heavy, threshold=4, resamples=5)
-    assert result.frame.filter(estimator="IPS")["effective"][0] < 2
+    assert result.frame().filter(estimator="IPS")["effective"][0] < 2
     assert isinstance(result.warnings[0], bias_facts.UnevenWeights)
     assert 0.9 < result.warnings[0].carried < 1
     assert "carry 9" in result.table().text()
@@ -186,7 +186,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say(world, train):
         test, given = _observed(world, 100 + seed)
         frame = estimate(
             {"mine": world[2]}, test, train=train, n=N, propensities=given, threshold=4, resamples=200, imputations=()
-        ).frame
+        ).frame()
         row = frame.filter(estimator="IPS", metric=f"P@{N}").row(0, named=True)
         inside += row["lower"] <= _truth(world) <= row["upper"]
     assert inside >= 34  # of 40; users' relevance is fixed here, so the bootstrap interval is a little wide
@@ -196,7 +196,7 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
     positive = split.test.keep(split.test.values >= 4)
     (run,) = cf.recommend(split, "popularity", length=5)
     result = estimate(run, positive, train=split.train, n=5, threshold=4, resamples=5)
-    assert set(result.frame["estimator"]) == {"observed", "IPS"}
+    assert set(result.frame()["estimator"]) == {"observed", "IPS"}
     assert bias_facts.PopularityRemark("relevant ratings alone") in result.notes
     with pytest.raises(cf.SettingError, match="needs observed ratings that are not relevant"):
         estimate(run, positive, train=split.train, n=5, threshold=4, imputations="svd")
@@ -204,15 +204,15 @@ def test_positive_ratings_alone_have_neither_snips_nor_doubly_robust_estimates(s
 
 def test_without_the_library_of_an_imputation_the_others_are_shown(split, monkeypatch):
     def missing(spelling):
-        raise cf.MissingExtraError(spelling, library="numba", extra="recommend")
+        raise cf.errors.MissingExtraError(spelling, library="numba", extra="recommend")
 
     monkeypatch.setattr(estimators, "recommender", missing)
     (run,) = cf.recommend(split, "popularity", length=5)
     options = {"train": split.train, "n": 5, "threshold": 4, "resamples": 5}
     result = estimate(run, split.test, **options)
-    assert "DR (item mean)" in set(result.frame["estimator"])
+    assert "DR (item mean)" in set(result.frame()["estimator"])
     assert [note.names for note in result.notes] == [("DR (svd)",)]
-    with pytest.raises(cf.MissingExtraError):
+    with pytest.raises(cf.errors.MissingExtraError):
         estimate(run, split.test, imputations="svd", **options)
 
 

@@ -87,7 +87,7 @@ def test_over_draws_what_is_listed_has_an_exact_expectation(split):
     exact = Metric.of("P@3")(over_draws(tied, 8, seed=0))
     assert exact.tolist() == Metric.of("P@3")(over_draws(tied, 8, seed=1)).tolist()
     given = {"train": split.train, "nonrelevant": 8, "relevant": "one", "threshold": 4}
-    np.testing.assert_allclose(exact, cf.expected_over_draws(whole, split.test, "P@3", **given).values[0, 0])
+    np.testing.assert_allclose(exact, cf.biases.expected_over_draws(whole, split.test, "P@3", **given).values[0, 0])
 
 
 def test_levelled_lists_are_as_precise_at_random_as_stated():

@@ -84,7 +84,7 @@ def test_times_random_is_the_ratio_of_the_averages(split):
 def test_random_precision_is_rho_in_every_design(design, split):
     (run,) = cf.recommend(split, "popularity", length="all", threshold=4, **design)
     ranking = cf.rankings.Ranking(threshold=4, **design)
-    targets = cf.Targets(split.train, split.test, ranking, 0, None)
+    targets = cf.rankings.Targets(split.train, split.test, ranking, 0, None)
     result = ratio_to_random(run, split.test, "P@3", train=split.train, targets=targets, threshold=4)
     assert result.random.average().item() == pytest.approx(density(split, threshold=4, **design).rho)
 

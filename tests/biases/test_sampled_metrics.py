@@ -48,7 +48,7 @@ def test_the_interval_holds_the_value_on_the_whole_catalogue(m, replacement):
         truth = [(full <= 10).mean(), ((full <= 10) / np.log2(full + 1)).mean(), (1 / full).mean()]
         inside += sum(
             low - 1e-9 <= value <= high + 1e-9
-            for value, low, high in zip(truth, result.frame["lower"], result.frame["upper"])
+            for value, low, high in zip(truth, result.frame()["lower"], result.frame()["upper"])
         )
     assert inside == 6
 
@@ -56,7 +56,7 @@ def test_the_interval_holds_the_value_on_the_whole_catalogue(m, replacement):
 def test_with_almost_all_items_sampled_the_value_is_identified_and_right():
     full = 1 + np.random.default_rng(0).integers(0, 60, 3000)
     ranks = _sampled(full, 98, 100, 1)
-    row = correct_sampled(ranks, "HitRate@10", sampled=98, candidates=100).frame.row(0, named=True)
+    row = correct_sampled(ranks, "HitRate@10", sampled=98, candidates=100).frame().row(0, named=True)
     assert row["identified"]
     assert row["estimate"] == pytest.approx((full <= 10).mean(), abs=0.02)
 
@@ -64,15 +64,17 @@ def test_with_almost_all_items_sampled_the_value_is_identified_and_right():
 def test_with_few_items_sampled_it_is_not_identified():
     full = 1 + np.random.default_rng(0).geometric(0.02, 500)
     result = correct_sampled(_sampled(np.minimum(full, 1001), 10, 1000, 1), "HitRate@10", sampled=10, candidates=1000)
-    assert not result.frame["identified"][0]
+    assert not result.frame()["identified"][0]
     assert "not identified" in result.table().text()
 
 
 def test_the_corrected_metric_of_krichene_and_rendle_has_less_bias_than_the_sampled_one():
     full = 1 + np.random.default_rng(2).integers(0, 301, 4000)  # all full ranks are equally likely, as assumed
     ranks = _sampled(full, 50, 300, 5)
-    row = correct_sampled(ranks, "nDCG@10", sampled=50, candidates=300, estimator="bv", gamma=0.01).frame.row(
-        0, named=True
+    row = (
+        correct_sampled(ranks, "nDCG@10", sampled=50, candidates=300, estimator="bv", gamma=0.01)
+        .frame()
+        .row(0, named=True)
     )
     truth = ((full <= 10) / np.log2(full + 1)).mean()
     assert abs(row["estimate"] - truth) < 0.3 * abs(row["sampled"] - truth)
@@ -85,7 +87,7 @@ def test_numbers_may_differ_between_rows():
     full = np.minimum(1 + rng.geometric(0.05, 900), n)
     ranks = 1 + rng.hypergeometric(full - 1, n - (full - 1), m)
     frame = pl.DataFrame({"user": range(900), "item": range(900), "rank": ranks, "sampled": m, "candidates": n})
-    row = correct_sampled(frame, "HitRate@10").frame.row(0, named=True)
+    row = correct_sampled(frame, "HitRate@10").frame().row(0, named=True)
     assert row["lower"] <= (full <= 10).mean() <= row["upper"]
 
 
@@ -115,7 +117,7 @@ def test_one_relevant_runs_are_sampled_ranks_among_the_candidates_of_their_users
     results = correct_runs(drawn, split.test, "HitRate@3", train=split.train, threshold=4)
     assert list(results) == ["popularity", "random"]
     for result, value in zip(results.values(), truth):
-        row = result.frame.row(0, named=True)
+        row = result.frame().row(0, named=True)
         assert row["lower"] - 1e-9 <= value <= row["upper"] + 1e-9
         assert row["sampled"] > value
 
@@ -123,7 +125,7 @@ def test_one_relevant_runs_are_sampled_ranks_among_the_candidates_of_their_users
 def test_items_that_are_not_ranked_count_0():
     ranks = np.ones(300)
     plain, fewer = (
-        correct_sampled(ranks, "HitRate@10", sampled=99, candidates=100, unranked=u).frame.row(0, named=True)
+        correct_sampled(ranks, "HitRate@10", sampled=99, candidates=100, unranked=u).frame().row(0, named=True)
         for u in (0, 100)
     )
     for name in ("sampled", "estimate", "lower", "upper"):
@@ -152,7 +154,7 @@ def test_intervals_hold_the_value_of_the_whole_catalogue_on_movielens_1m(real_da
         for values, result in zip(
             truth, correct_runs(drawn, split.test, metrics, train=split.train, threshold=5).values()
         ):
-            frame = result.frame
+            frame = result.frame()
             inside += [low <= value <= high for value, low, high in zip(values, frame["lower"], frame["upper"])]
             assert (frame["sampled"] > values).all()
             if m < 100:
@@ -184,7 +186,7 @@ def test_the_order_of_the_ncf_benchmark_turns_round_on_the_whole_catalogue_and_i
             full.append((scores >= own).sum(axis=1))
             candidates.append(np.isfinite(scores).sum(axis=1) - 1)
         frame = pl.DataFrame({"rank": np.concatenate(ranks), "candidates": np.concatenate(candidates)})
-        row = correct_sampled(frame, "HitRate@10", sampled=99).frame.row(0, named=True)
+        row = correct_sampled(frame, "HitRate@10", sampled=99).frame().row(0, named=True)
         among[penalty], whole[penalty] = row["sampled"], (np.concatenate(full) <= 10).mean()
         assert row["lower"] <= whole[penalty] <= row["upper"]
         assert not row["identified"]

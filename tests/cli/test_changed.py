@@ -11,7 +11,7 @@ import pytest
 
 from cranfield.cli import main
 
-SMALL = ("--users", 40, "--items", 30, "--ratings", 600)
+SMALL = ("world(users=40, items=30, ratings=600)",)
 
 
 @pytest.fixture(scope="module")

@@ -38,9 +38,9 @@ def files(tmp_path, monkeypatch):
         (("evalaute",), "there is no command 'evalaute'; did you mean 'evaluate'?"),
         (("evaluate", *MEASURED, "--bogus"), "--bogus"),
         (("evaluate", "up.csv"), "Missing option '--test'"),
-        (("evaluate", *MEASURED, "--level", "1"), "--level"),
+        (("evaluate", *MEASURED, "--alpha", "1"), "--alpha"),
         (("replicate", "--data", "test.csv"), "valcarce2018, valcarce2020"),
-        (("data", "describe", "test.csv", "--time", "x", "--no-time"), "--time and --no-time exclude each other"),
+        (("data", "describe", "test.csv", "--read", "time=x, time=none"), "time is given twice"),
     ],
 )
 def test_a_mistake_in_the_options_is_one_line_that_names_the_help(cranfield, arguments, told):
@@ -128,7 +128,7 @@ def test_the_description_in_a_file_is_the_one_that_is_printed(cranfield, files):
 
 
 def test_quiet_silences_the_simulation(cranfield, files):
-    world = ("data", "simulate", "--out", "world.csv", "--users", "20", "--items", "20", "--ratings", "150")
+    world = ("data", "simulate", "--out", "world.csv", "world(users=20, items=20, ratings=150)")
     assert cranfield(*world, "--quiet") == (0, "", "")
     assert (files / "world.csv").exists()
 
@@ -186,7 +186,7 @@ def test_a_line_feed_in_a_name_does_not_break_the_lines_that_say_what_was_made(c
     for command in (
         ("data", "describe", "a\nb.csv"),
         ("data", "filter", "a\nb.csv", "--filter", "k_core(k=1)", "--out", "c\nb.csv"),
-        ("data", "simulate", "--users", "20", "--items", "20", "--ratings", "150", "--out", "d\nb.csv"),
+        ("data", "simulate", "world(users=20, items=20, ratings=150)", "--out", "d\nb.csv"),
         ("split", "a\nb.csv", "--out", "s\nb"),
         ("recommend", "--train", "s\nb/train.parquet", "-s", "popularity", "--length", "5", "--out", "r\nb"),
         ("new", "n\nb.toml"),

@@ -52,7 +52,7 @@ def test_new_lists_the_presets_and_refuses_others(cranfield, tmp_path):
     assert "canamares2020" in cranfield("new", "--help").out
     found = cranfield("new", tmp_path / "experiment.toml", "--preset", "mine")
     assert found.code == 2
-    assert found.err.startswith("cranfield: preset='mine' is not one of canamares2020, valcarce2018, valcarce2020, ")
+    assert found.err.startswith("cranfield: --preset mine is not one of canamares2020, valcarce2018, valcarce2020, ")
     found = cranfield("new", tmp_path / "experiment.toml", "--preset", "canamares2020")
     assert found.code == 0
     assert 'split = "random(train=0.5)"' in (tmp_path / "experiment.toml").read_text(encoding="utf-8")

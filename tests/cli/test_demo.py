@@ -11,7 +11,7 @@ import pytest
 
 @pytest.mark.slow
 def test_the_quiet_demo_says_only_the_result(cranfield, tmp_path):
-    code, out, err = cranfield("demo", "--size", "small", "--out", str(tmp_path), "--quiet", "--style", "screen")
+    code, out, err = cranfield("demo", "small", "--out", str(tmp_path), "--quiet", "--style", "screen")
     assert (code, err) == (0, "")
     assert out.startswith("The table everyone publishes")
 
@@ -20,7 +20,7 @@ def test_the_quiet_demo_says_only_the_result(cranfield, tmp_path):
 def test_open_shows_the_page_in_a_browser(cranfield, tmp_path, monkeypatch):
     shown = []
     monkeypatch.setattr("webbrowser.open", shown.append)
-    assert cranfield("demo", "--size", "small", "--out", str(tmp_path), "--quiet", "--open").code == 0
+    assert cranfield("demo", "small", "--out", str(tmp_path), "--quiet", "--open").code == 0
     assert shown == [(tmp_path / "report.html").as_uri()]
 
 
@@ -28,7 +28,7 @@ def test_open_shows_the_page_in_a_browser(cranfield, tmp_path, monkeypatch):
 @pytest.mark.parametrize("stage", ["Training and ranking", "Trying other decisions"])
 def test_an_interrupted_demo_leaves_no_half_file(tmp_path, stage):
     code = "import sys; from cranfield.cli import main; main(sys.argv[1:])"
-    asked = [sys.executable, "-c", code, "demo", "--size", "small", "--out", str(tmp_path)]
+    asked = [sys.executable, "-c", code, "demo", "small", "--out", str(tmp_path)]
     with subprocess.Popen(asked, stderr=subprocess.PIPE, text=True) as running:
         # The stage has just been announced; "Trying other decisions" is the last one before the page is written.
         while (line := running.stderr.readline()) and not line.startswith(stage):
@@ -52,7 +52,7 @@ def test_a_missing_library_is_told_before_any_work(cranfield, tmp_path, monkeypa
 
 
 def test_an_unknown_size_is_a_mistake_of_the_user(cranfield):
-    code, _, err = cranfield("demo", "--size", "huge")
+    code, _, err = cranfield("demo", "huge")
     assert code == 2
     assert "'small', 'medium', 'large'" in err
 

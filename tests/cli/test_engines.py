@@ -26,7 +26,7 @@ def files(tmp_path, monkeypatch):
 @pytest.mark.parametrize("format", ["table", "json"])
 def test_ranges_print_what_memory_prints(files, cranfield, command, format):
     options = (command, "--test", "test.parquet", "a.parquet", "b.parquet", "-m", "nDCG@5", "-m", "P@3",
-               "--format", format, "--user", "user", "--run-user", "customer")  # fmt: skip
+               "--format", format, "--read", "user=user", "--read-runs", "user=customer")  # fmt: skip
     code, out, err = cranfield(*options, "--engine", "ranges", "--memory", "4GiB")
     assert code == 0
     assert (code, out, err) == cranfield(*options, "--engine", "memory")
@@ -47,8 +47,8 @@ def test_values_of_users_are_kept_as_parquet(files, cranfield):
         (("--engine", "ranges", "--segment", "activity"), "--segment needs all lists at once"),
         (("--engine", "memory", "--memory", "1GiB"), "leave one of them out"),
         (("--memory", "much"), "'much' is not a size"),
-        (("--engine", "ranges", "--tag"), "has no tag to name the system by"),
-        (("--engine", "ranges", "--run-separator", ","), "is only for text; leave it out"),
+        (("--engine", "ranges", "--read-runs", "tag=true"), "has no tag to name the system by"),
+        (("--engine", "ranges", "--read-runs", "separator=','"), "is only for text; leave it out"),
     ],
 )
 def test_what_ranges_cannot_do_is_refused_in_a_line(files, cranfield, options, problem, monkeypatch):

@@ -80,7 +80,7 @@ def test_coverage_of_places_and_items_stands_beside_the_averages(evaluate, monke
     [
         ((), "interval: 95% Student's t"),
         (("--interval", "bootstrap"), "interval: 95% bootstrap percentile"),
-        (("--level", "0.8", "--average", "median"), "interval: 80% "),
+        (("--alpha", "0.2", "--average", "median"), "interval: 80% "),
     ],
 )
 def test_an_interval_stands_beside_each_average_of_a_table(evaluate, options, said):
@@ -103,9 +103,9 @@ def test_repeated_judgments_are_refused_or_merged_and_the_format_can_be_told(fil
     (files / "twice.qrels").write_text("ann 0 x 1\nann 0 x 5\nbob 0 y 5\n")
     command = ("evaluate", "--test", "twice.qrels", "mine.csv", "-m", "RR", "--threshold", "4", "--format", "json")
     code, _, err = cranfield(*command)
-    assert (code, "--repeated" in err) == (2, True)
-    assert cranfield(*command, "--repeated", "max")[0] == 0
-    code, _, err = cranfield(*command, "--repeated", "max", "--test-format", "ratings")
+    assert (code, "--read repeated=" in err) == (2, True)
+    assert cranfield(*command, "--read", "repeated=max")[0] == 0
+    code, _, err = cranfield(*command, "--read", "repeated=max, format=ratings")
     assert code == 2
 
 
@@ -117,7 +117,9 @@ def test_averages_coverage_and_undefined_values_are_options(evaluate):
 
 
 def test_the_tag_of_a_trec_run_names_the_system_if_asked(files, cranfield):
-    code, out, _ = cranfield("evaluate", "--test", "test.csv", "other.trec", "--tag", "-m", "RR", "--format", "json")
+    code, out, _ = cranfield(
+        "evaluate", "--test", "test.csv", "other.trec", "--read-runs", "tag=true", "-m", "RR", "--format", "json"
+    )
     assert code == 0
     assert json.loads(out)[0]["system"] == "theirs"
 
@@ -150,7 +152,7 @@ def test_bounds_stand_beside_the_averages(evaluate):
         (("--test", "test.csv", "mine.csv", "--average", "meen"), "did you mean 'mean'"),
         (("--test", "test.csv"), "RUN"),
         (("mine.csv",), "--test"),
-        (("--test", "test.csv", "mine.csv", "--run-format", "odd"), "odd"),
+        (("--test", "test.csv", "mine.csv", "--read-runs", "format=odd"), "odd"),
         (("--test", "test.csv", "mine.csv", "--threshold", "nan"), "threshold=nan is not a number"),
         (("--test", "test.csv", "mine.csv", "-m", "P(rel=nan)@5"), "rel=nan"),
         (("--test", "test.csv", "mine.csv", "-m", "ERR(rmax=nan)@5"), "rmax=nan of ERR is not one of dataset"),
@@ -241,7 +243,7 @@ def test_a_segment_that_is_nothing_is_refused_in_one_line(files, cranfield):
     code, _, err = cranfield("evaluate", "--test", "test.csv", "mine.csv", "--segment", "towns.csv")
     assert code == 2
     assert err.startswith(
-        "cranfield: segment='towns.csv' is not a file, a column of the test file or a built-in segment"
+        "cranfield: --segment towns.csv is not a file, a column of the test file or a built-in segment"
     )
     assert err.count("\n") == 1
 

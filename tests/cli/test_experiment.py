@@ -130,7 +130,7 @@ def test_a_mistake_is_one_line_and_code_2(cranfield, experiment, tmp_path):
     experiment.write_text("[decisions]\nlists = 'condensed'\nnonrelevant = 100\n")
     code, out, err = cranfield("run", experiment)
     assert (code, out) == (2, "")
-    assert err.startswith(f"cranfield: {experiment}, decisions: lists='condensed' keeps only rated items")
+    assert err.startswith(f"cranfield: {experiment}, line 2, decisions: lists='condensed' keeps only rated items")
     assert err.count("\n") == 1
     assert not experiment.with_suffix("").exists()
     assert cranfield("run", tmp_path / "no.toml").err.count("\n") == 1

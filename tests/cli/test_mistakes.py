@@ -104,8 +104,8 @@ MISTAKES = {
     "training set as test set": Mistake(
         "evaluate --test train.csv knn.csv",
         "knn.csv: no list holds any item that its user has rated in the test set, although chance alone would find "
-        "about 44; this happens if the training ratings are given as the test set, or as the run; give the held-out "
-        "ratings",
+        "about 44; this happens if the training ratings are given as the test set (--test), or as the run; give the "
+        "held-out ratings",
     ),
     "test set as training set": Mistake(
         f"{E} --train test.csv knn.csv",
@@ -215,26 +215,27 @@ MISTAKES = {
         f"{E} unnamed.csv", "unnamed.csv: a, b, c, d, e do not say which one is the user and which the item; name them"
     ),
     "header expected where there is none": Mistake(
-        f"{E} no-header.csv --score score", "no-header.csv: there is no column 'score' to take the score from"
+        f"{E} no-header.csv --read-runs score=score", "no-header.csv: there is no column 'score' to take the score from"
     ),
     "the wrong separator": Mistake(
-        f"{E} tabs.csv --run-separator ,",
+        f"{E} tabs.csv --read-runs separator=','",
         "tabs.csv, row 1: the row has only one field, and a user and an item are needed; ',' does not divide it; leave "
-        "separator",
+        "--read or --read-runs separator=... out",
     ),
     "a separator for Parquet": Mistake(
-        "evaluate --test test.parquet knn.parquet --separator ,",
-        "test.parquet is not a text file, and separator (--separator) is only for text; leave it out",
+        "evaluate --test test.parquet knn.parquet --read separator=','",
+        "test.parquet is not a text file, and --read or --read-runs separator=... is only for text; leave it out",
     ),
     "a column that is not there": Mistake(
-        f"{E} knn.csv --score scroe",
+        f"{E} knn.csv --read-runs score=scroe",
         "knn.csv: there is no column 'scroe' to take the score from; did you mean 'score'?",
     ),
     "a user column that no file has": Mistake(
-        f"{E} knn.csv --user member", "knn.csv: there is no column 'member' to take the user from; known: item, score"
+        f"{E} knn.csv --read user=member",
+        "knn.csv: there is no column 'member' to take the user from; known: item, score",
     ),
     "columns of the ratings unnamed": Mistake(
-        "evaluate --test log.csv knn.csv --user visitor --item page --rating star",
+        "evaluate --test log.csv knn.csv --read 'user=visitor, item=page, rating=star'",
         "log.csv: there is no column 'star'; did you mean 'stars'?",
     ),
     "lists in one cell": Mistake(f"{E} cells.csv", "cells: 10 lists written in one cell each, and split", 0),
@@ -261,7 +262,7 @@ MISTAKES = {
     "a rating twice": Mistake(
         "evaluate --test rated-twice.csv knn.csv",
         "rated-twice.csv, row 34: user 101 rates item 203 more than once (1 repeated rating in all), already in "
-        "row 2; say how they become one rating with repeated='last'",
+        "row 2; say how they become one rating with --read repeated=last, 'max' or 'sum'",
     ),
     "ratings that are stars": Mistake(
         "evaluate --test stars.csv knn.csv",
@@ -310,9 +311,11 @@ MISTAKES = {
         "split ratings.csv --method temporal --out p", "temporal needs times, and the ratings of the 10 users have none"
     ),
     "another word for a file": Mistake(
-        "run path.toml", "path.toml, data.mine: no key 'path'; a file of ratings is called 'file'"
+        "run path.toml", "path.toml, line 2, data.mine: no key 'path'; a file of ratings is called 'file'"
     ),
-    "a misspelt key": Mistake("run key.toml", "key.toml, decisions: no key 'treshold'; did you mean 'threshold'?"),
+    "a misspelt key": Mistake(
+        "run key.toml", "key.toml, line 6, decisions: no key 'treshold'; did you mean 'threshold'?"
+    ),
     "a misspelt system in a file": Mistake("run system.toml", "there is no system 'kn'; did you mean 'knn'?"),
     "ratings that are not there": Mistake("run source.toml", "data.mine: nowhere.csv: there is no such file; fix its"),
     "ratings for an experiment": Mistake("run ratings.csv", "ratings.csv: it is not TOML"),
@@ -334,7 +337,7 @@ MISTAKES = {
     ),
     "no run": Mistake(E, "Missing argument 'RUN...'"),
     "reading options without a file": Mistake(
-        "data simulate --out world.csv --user who", "--user does nothing without --like"
+        "data simulate --out world.csv --read user=who", "--read does nothing without --like"
     ),
 }
 

@@ -39,7 +39,7 @@ def _line(name: str, seed: int) -> None:
     world, core, parts, runs, trec = (
         home / f"{name}{ending}" for ending in (".parquet", " core.csv", "", " runs", " trec")
     )
-    size = ("--users", 40, "--items", 30, "--ratings", 600, "--seed", seed)
+    size = ("world(users=40, items=30, ratings=600)", "--seed", seed)
     _run("data", "simulate", "--out", world, "--truth", home / f"truth {name}.parquet", *size)
     _run("data", "filter", world, "--filter", "min_ratings(user=2)", "--out", core)
     _run("data", "describe", core, "--format", "json", "--out", home / f"{name}.described.json")

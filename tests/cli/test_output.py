@@ -8,14 +8,15 @@ from math import inf, nan
 import polars as pl
 
 from cranfield import _terminal
+from cranfield._result import as_json, frame_text
 from cranfield.cli import _output
-from cranfield.cli._output import as_json, stages, written
+from cranfield.cli._output import stages
 
 
 def test_nan_and_infinity_are_null_in_json_at_any_depth():
     text = as_json({"a": nan, "b": [inf, {"c": (-inf, 0.5, 1)}], "d": "NaN", "e": None})
     assert json.loads(text) == {"a": None, "b": [None, {"c": [None, 0.5, 1]}], "d": "NaN", "e": None}
-    rows = json.loads(written(pl.DataFrame({"p": [nan, inf, 0.25], "n": [1, 2, 3]}), "json"))
+    rows = json.loads(frame_text(pl.DataFrame({"p": [nan, inf, 0.25], "n": [1, 2, 3]}), "json"))
     assert rows == [{"p": None, "n": 1}, {"p": None, "n": 2}, {"p": 0.25, "n": 3}]
     assert not any(word in text.replace('"NaN"', "") for word in ("NaN", "Infinity"))
 

@@ -66,9 +66,7 @@ def test_calibrated_lists_carry_their_map_and_are_kept_on_resuming(files, cranfi
     run = cf.read_run(path)
     assert run.calibration.method == "linear"
     np.testing.assert_array_equal(run.predictions, run.calibration(run.scores))
-    found = cranfield(
-        "evaluate", "--test", files / "test.csv", path, *metrics, "--relevance-levels", "all", "--format", "csv"
-    )
+    found = cranfield("evaluate", "--test", files / "test.csv", path, *metrics, "--levels", "all", "--format", "csv")
     assert found.code == 0
     assert "SDCSE(rel=4)@5" in found.out
     again = cranfield("recommend", *asked, "--calibration", "linear", "--length", "all", "--resume")

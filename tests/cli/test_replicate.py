@@ -18,7 +18,7 @@ def test_a_study_is_run_from_files_with_a_given_split(tmp_path, cranfield):
     write(ratings, tmp_path / "ratings.csv")
     write(per_user(ratings, train=0.8).test, tmp_path / "test.csv")
     out = tmp_path / "out"
-    asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.csv", "--out", out, *_FEW]
+    asked = ["valcarce2018", "--data", tmp_path / "ratings.csv", "--test", tmp_path / "test.csv", "--out", out, *_FEW]
     found = cranfield("replicate", *asked)
     assert found.code == 0
     assert "14 claims of valcarce2018 on ratings (1 split)" in found.out
@@ -65,7 +65,7 @@ def test_judgments_may_be_the_split_and_their_negative_grades_are_noted_and_read
     grades = [f"{row['user']} 0 {row['item']} {-1 if row['rating'] == 1 else row['rating']:g}" for row in rows]
     (tmp_path / "test.qrels").write_text("\n".join(grades))
     n = sum(line.endswith(" -1") for line in grades)
-    asked = ["replicate", "valcarce2018", "--data", tmp_path / "ratings.csv", "--split", tmp_path / "test.qrels", *_FEW]
+    asked = ["replicate", "valcarce2018", "--data", tmp_path / "ratings.csv", "--test", tmp_path / "test.qrels", *_FEW]
     found = cranfield(*asked, "--out", tmp_path / "judged")
     assert found.code == 0
     assert f"{n} test grades below 0, read as judged and not relevant" in found.err
@@ -81,17 +81,17 @@ def test_the_target_sets_of_bellogin2017_must_fit_into_a_percentile(tmp_path, cr
     found = cranfield(*asked)
     assert found.code == 2
     assert "targets=100 is more than the 12 items of the smallest of 10 popularity percentiles" in found.err
-    other = cranfield("replicate", "valcarce2018", *asked[2:], "--targets", 12)
+    other = cranfield("replicate", "valcarce2018(targets=12)", *asked[2:])
     assert other.code == 2
-    assert "valcarce2018 takes no targets" in other.err
+    assert "valcarce2018 has no option 'targets'" in other.err
 
 
 @pytest.mark.parametrize(
     ("study", "offered", "refused"),
     [
-        ("bellogin2017", ("--targets", "--system", "--threshold"), ("--samples", "--negatives", "--split", "--jobs")),
-        ("rendle2020", ("--negatives", "--epochs"), ("--threshold", "--folds", "--known")),
-        ("canamares-castells2018", ("--known", "--seeds"), ("--curve-seeds", "--targets")),
+        ("bellogin2017", ("--folds", "--system", "--threshold"), ("--samples", "--negatives", "--test", "--jobs")),
+        ("rendle2020", ("--negatives", "--system"), ("--threshold", "--folds", "--known")),
+        ("canamares-castells2018", ("--known", "--system"), ("--folds", "--sizes")),
     ],
 )
 def test_the_help_of_a_study_offers_the_options_that_it_takes(cranfield, study, offered, refused):

@@ -75,7 +75,7 @@ def test_a_given_test_set_is_a_split(file, tmp_path, cranfield):
     [
         (["--method", "randm"], "there is no split 'randm'; did you mean 'random'?"),
         (["--method", "leave_out(l=9)"], "8 of 8 users have fewer than the 9 ratings to leave out"),
-        (["--validation", "2"], "validation=2.0 is not a share"),
+        (["--validation", "2"], "--validation 2.0 is not a share"),
         (["--method", "random", "--test", "x.csv"], "--method and --test exclude each other"),
         (["--method", ""], "'' cannot be read"),
         (["--overlap", "test"], "--overlap goes with --test"),

@@ -97,7 +97,7 @@ def test_tipping_points_are_printed_written_and_drawn(files, cranfield):
     shown = cranfield("compare", *BASE, "--tipping-point")
     assert shown.code == 0
     assert "the order is reversed" in shown.out
-    rows = json.loads(cranfield("compare", *BASE, "--tipping-figure", "tip.svg", "--format", "json").out)
+    rows = json.loads(cranfield("compare", *BASE, "--tipping-point", "--report", "tip.svg", "--format", "json").out)
     assert rows[0]["metric"] == "P@5"
     assert (files / "tip.svg").read_text().startswith("<svg")
 

@@ -104,7 +104,7 @@ def test_the_verdict_of_a_group_is_that_of_its_own_users():
     found = cf.compare_segments(segments, significance="student")
     alone = cf.compare(segments.group("light"), significance="student")
     assert f"given, light ({N} users): {alone.verdict[0]}" in found.verdict
-    assert found.frame().filter(group="light")["p"].to_list() == alone.frame()["p"].to_list()
+    assert found.frame(detail=True).filter(group="light")["p"].to_list() == alone.frame(detail=True)["p"].to_list()
 
 
 def test_a_group_has_the_sentence_of_the_first_metric_alone():
@@ -293,7 +293,7 @@ def test_the_table_and_the_verdict_of_a_group_say_how_many_users_are_compared_by
     train = cf.Ratings.of([20, 20, 21], ["x", "y", "x"])
     segments = cf.measure(runs, test, ["P@1", "EPC@1"], train=train).segments({u: f"g{u // 5}" for u in users})
     found = cf.compare_segments(segments)
-    assert found.frame().filter(group="g0")["n"].to_list() == [5, 3]
+    assert found.frame(detail=True).filter(group="g0")["n"].to_list() == [5, 3]
     assert [row[2].text for row in found.table().rows] == ["3 to 5"] * 4
     assert found.verdict[1].startswith("given, g0 (3 to 5 users): ")
     alone = cf.compare_segments(replace(segments, scores=segments.scores.only(["EPC@1"])))
@@ -306,7 +306,7 @@ def test_verdicts_in_groups_are_corrected_over_groups(correction):
     found = compare_segments(segments, significance="student", correction=correction)
     for name, part in found.comparisons.items():
         alone = cf.compare(segments.group(name), alpha=0.05 / 3, significance="student", correction=correction)
-        rows, theirs = part.frame(), alone.frame()
+        rows, theirs = part.frame(detail=True), alone.frame(detail=True)
         for column in ("p", "lower", "upper", "level", "significant"):
             assert rows[column].to_list() == theirs[column].to_list()
         assert rows["p_corrected"].to_list() == np.minimum(3 * theirs["p_corrected"].to_numpy(), 1).tolist()
@@ -319,10 +319,13 @@ def test_without_a_correction_groups_are_not_corrected_and_a_note_says_so():
     segments, _ = _segments({"x": 0.02, "y": 0.0})
     found = compare_segments(segments, significance="student", correction="none")
     for part in found.comparisons.values():
-        assert part.frame()["p_corrected"].to_list() == part.frame()["p"].to_list()
+        assert part.frame(detail=True)["p_corrected"].to_list() == part.frame(detail=True)["p"].to_list()
     assert any("within a group are not corrected" in note for note in found.notes)
     tukey = compare_segments(segments, significance="tukey")
-    assert tukey.frame()["p_corrected"].to_list() == np.minimum(2 * tukey.frame()["p"].to_numpy(), 1).tolist()
+    assert (
+        tukey.frame(detail=True)["p_corrected"].to_list()
+        == np.minimum(2 * tukey.frame(detail=True)["p"].to_numpy(), 1).tolist()
+    )
 
 
 def test_a_group_without_values_does_not_count():
@@ -332,7 +335,7 @@ def test_a_group_without_values_does_not_count():
     segments = replace(segments, scores=replace(segments.scores, values=values))
     found = compare_segments(segments, significance="student", undefined="leave out")
     assert found.comparisons["z"] is None
-    both = found.frame()
+    both = found.frame(detail=True)
     assert both["p_corrected"].to_list() == np.minimum(2 * both["p"].to_numpy(), 1).tolist()
 
 

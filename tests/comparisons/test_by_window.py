@@ -52,7 +52,7 @@ def test_a_user_has_one_sign_for_all_windows(seed):
     sums = [abs(sum(s * d for s, d in zip(signs, share))) for signs in product((-1, 1), repeat=len(users))]
     expected = np.mean(np.array(sums) >= seen - 1e-12)
     comparison = compare(scores, significance="permutation", groups="equal")
-    assert comparison.frame()["p"][0] == pytest.approx(expected)
+    assert comparison.frame(detail=True)["p"][0] == pytest.approx(expected)
 
 
 def test_the_windows_are_in_order_with_their_own_averages():

@@ -44,14 +44,14 @@ def _world(systems=4, metrics=2, n=300, seed=0):
 
 
 def test_there_is_a_row_for_every_metric_and_unordered_pair():
-    frame = compare(scores_of(_world())).frame()
+    frame = compare(scores_of(_world())).frame(detail=True)
     assert len(frame) == 2 * 6
     assert frame.columns[:8] == ["metric", "system_a", "system_b", "mean_a", "mean_b", "difference", "lower", "upper"]
     assert {*zip(frame["system_a"], frame["system_b"])} >= {("knn", "pop"), ("slim", "mf")}
 
 
 def test_a_baseline_is_the_second_of_every_pair():
-    frame = compare(scores_of(_world()), baseline="pop", metrics="P@10").frame()
+    frame = compare(scores_of(_world()), baseline="pop", metrics="P@10").frame(detail=True)
     assert frame["system_a"].to_list() == ["knn", "slim", "mf"]
     assert frame["system_b"].to_list() == ["pop"] * 3
 
@@ -60,7 +60,7 @@ def test_differences_intervals_and_counts_are_those_of_the_values():
     from scipy.stats import t
 
     values = _world(2, 1)
-    row = compare(scores_of(values)).frame().row(0, named=True)
+    row = compare(scores_of(values)).frame(detail=True).row(0, named=True)
     d = values[0, 0] - values[1, 0]
     error = d.std(ddof=1) / np.sqrt(300)
     assert row["difference"] == pytest.approx(d.mean())
@@ -77,16 +77,16 @@ def test_effect_intervals_hold_as_often_as_they_say(worlds):
     held = 0
     for _ in range(worlds):
         d = rng.normal(0.3, 1, 60)
-        row = compare({"a": d, "b": np.zeros(60)}, significance="t").frame().row(0, named=True)
+        row = compare({"a": d, "b": np.zeros(60)}, significance="t").frame(detail=True).row(0, named=True)
         held += row["effect_lower"] <= 0.3 <= row["effect_upper"]
     assert held / worlds == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / worlds))
 
 
 def test_where_lower_is_better_the_lower_system_wins():
     values = _world(2, 1)
-    plain = compare(scores_of(values)).frame().row(0, named=True)
+    plain = compare(scores_of(values)).frame(detail=True).row(0, named=True)
     errors = compare(scores_of(values, ["RMSE"], lower=[True]))
-    row = errors.frame().row(0, named=True)
+    row = errors.frame(detail=True).row(0, named=True)
     assert plain["better"] == "knn"
     assert row["better"] == "pop"
     assert (row["wins"], row["losses"]) == (plain["losses"], plain["wins"])
@@ -103,13 +103,15 @@ def test_reduced_coverage_compares_all_pairs_over_the_users_that_every_system_se
     covered[0, :40] = covered[1, 30:60] = False
     values[~covered[:, None, :]] = 0
     full, common = (compare(scores_of(values, covered=covered), coverage=name) for name in ("full", "reduced"))
-    assert full.frame()["n"].to_list() == [300] * 3
-    assert common.frame()["n"].to_list() == [240] * 3
+    assert full.frame(detail=True)["n"].to_list() == [300] * 3
+    assert common.frame(detail=True)["n"].to_list() == [240] * 3
     every = covered.all(axis=0)
     d = values[0, 0, every] - values[1, 0, every]
     assert common.averages[:, 0] == pytest.approx(values[:, 0, every].mean(axis=1))
-    assert common.frame()["difference"][0] == pytest.approx(d.mean())
-    assert common.frame()["p"][0] == pytest.approx(compare({"a": d, "b": 0 * d}).frame()["p"].item(), abs=1e-12)
+    assert common.frame(detail=True)["difference"][0] == pytest.approx(d.mean())
+    assert common.frame(detail=True)["p"][0] == pytest.approx(
+        compare({"a": d, "b": 0 * d}).frame(detail=True)["p"].item(), abs=1e-12
+    )
     assert "users without a list: knn 40, pop 30" in str(full)
     assert str(common.population) == "over the 240 of 300 users that all 3 systems serve"
     assert all(str(common.population) in one for one in (common.verdict[0], common.caption, str(common)))
@@ -137,7 +139,7 @@ def test_the_sentence_the_averages_and_the_pairs_are_over_the_same_users():
     covered[0, 50:] = covered[2, 50:] = False
     result = compare(scores_of(values, covered=covered), coverage="reduced")
     best, *_ = result.letters()["system"]
-    means = {row["system_a"]: row["mean_a"] for row in result.frame().iter_rows(named=True)}
+    means = {row["system_a"]: row["mean_a"] for row in result.frame(detail=True).iter_rows(named=True)}
     told = {row["system"]: row["mean"] for row in result.as_dict()["averages"]}
     assert best == result.systems[2]
     assert f" {best} is best: " in result.verdict[0]
@@ -149,9 +151,11 @@ def test_undefined_values_count_as_zero_or_are_left_out_and_the_result_says_so()
     values = _world(2, 1)
     values[:, :, :25] = np.nan
     zero, left = (compare(scores_of(values), undefined=how) for how in ("zero", "leave out"))
-    assert (zero.frame()["n"].item(), left.frame()["n"].item()) == (300, 275)
-    assert left.frame()["mean_a"].item() == pytest.approx(zero.frame()["mean_a"].item() * 300 / 275)
-    assert zero.frame()["p"].item() == pytest.approx(left.frame()["p"].item(), abs=1e-12)
+    assert (zero.frame(detail=True)["n"].item(), left.frame(detail=True)["n"].item()) == (300, 275)
+    assert left.frame(detail=True)["mean_a"].item() == pytest.approx(
+        zero.frame(detail=True)["mean_a"].item() * 300 / 275
+    )
+    assert zero.frame(detail=True)["p"].item() == pytest.approx(left.frame(detail=True)["p"].item(), abs=1e-12)
     assert "undefined for 25 users, counted as 0" in str(zero)
     assert "undefined for 25 users, left out" in str(left)
 
@@ -160,7 +164,7 @@ def test_undefined_errors_are_never_counted_as_zero():
     values = _world(2, 1)
     values[0, :, :25] = np.nan
     result = compare(scores_of(values, ["RMSE"], lower=[True]))
-    assert result.frame()["n"].item() == 275
+    assert result.frame(detail=True)["n"].item() == 275
     assert "left out" in str(result)
 
 
@@ -174,23 +178,25 @@ def test_undefined_values_of_one_system_are_left_out_for_all_so_that_the_best_on
     assert result.letters()["system"].to_list() == [best, second, worst]
     assert result.averages[:, 0] == pytest.approx(values[:, 0, :10].mean(axis=1))
     assert f" {best} is best: " in result.verdict[0]
-    assert result.frame()["n"].to_list() == [10] * 3
+    assert result.frame(detail=True)["n"].to_list() == [10] * 3
 
 
 def test_a_system_without_any_value_does_not_take_the_users_of_the_others_away():
     values = _world(3, 1)
     values[0] = np.nan
     result = compare(scores_of(values, ["RMSE"], lower=[True]))
-    assert result.frame()["n"].to_list() == [0, 0, 300]
+    assert result.frame(detail=True)["n"].to_list() == [0, 0, 300]
 
 
 def test_a_users_lists_are_averaged_first_unless_lists_are_asked_for():
     values, users = _world(2, 1), np.repeat(np.arange(100), 3)
     by_user, by_list = (compare(scores_of(values, users=users), by=by) for by in ("user", "list"))
     means = values.reshape(2, 100, 3).mean(axis=2)
-    assert by_user.frame()["n"].item() == 100
-    assert by_user.frame()["p"].item() == pytest.approx(compare(dict(zip("ab", means))).frame()["p"].item())
-    assert by_list.frame()["n"].item() == 300
+    assert by_user.frame(detail=True)["n"].item() == 100
+    assert by_user.frame(detail=True)["p"].item() == pytest.approx(
+        compare(dict(zip("ab", means))).frame(detail=True)["p"].item()
+    )
+    assert by_list.frame(detail=True)["n"].item() == 300
     assert "100 users have 300 lists, averaged by user first" in str(by_user)
 
 
@@ -200,7 +206,7 @@ def test_weighted_and_geometric_averages_are_those_of_the_scores():
     for average in ("mean", "weighted(by=judged)", "geometric", "geometric(form=adjusted, epsilon=0.01)"):
         result = compare(scores, average=average, significance="t")
         assert result.averages == pytest.approx(scores.average(average))
-        row = result.frame().row(0, named=True)
+        row = result.frame(detail=True).row(0, named=True)
         assert row["difference"] == pytest.approx(row["mean_a"] - row["mean_b"])
         assert row["lower"] < row["difference"] < row["upper"]
 
@@ -208,7 +214,7 @@ def test_weighted_and_geometric_averages_are_those_of_the_scores():
 def test_intervals_of_geometric_differences_are_near_the_bootstraps():
     rng = np.random.default_rng(3)
     a, b = rng.lognormal(0, 0.5, 2000), rng.lognormal(0.1, 0.5, 2000)
-    row = compare({"a": a, "b": b}, average="geometric").frame().row(0, named=True)
+    row = compare({"a": a, "b": b}, average="geometric").frame(detail=True).row(0, named=True)
     draws = rng.integers(0, 2000, (1000, 2000))
     resampled = np.exp(np.log(a)[draws].mean(axis=1)) - np.exp(np.log(b)[draws].mean(axis=1))
     assert [row["lower"], row["upper"]] == pytest.approx(np.quantile(resampled, [0.025, 0.975]).tolist(), abs=0.008)
@@ -222,9 +228,9 @@ def test_geometric_means_are_compared_as_the_means_of_logarithms_are(significanc
     rng = np.random.default_rng(5)
     logs = {f"s{k}": 0.1 * k + rng.normal(size=60) for k in range(4)}
     options = {"significance": significance, "correction": correction}
-    plain = compare(logs, **options).frame()
+    plain = compare(logs, **options).frame(detail=True)
     result = compare({name: np.exp(row) for name, row in logs.items()}, average="geometric", **options)
-    shown, b = result.frame(), result.frame()["mean_b"]
+    shown, b = result.frame(detail=True), result.frame(detail=True)["mean_b"]
     for name in ("p", "p_corrected", "effect", "effect_lower", "degrees", "wins", "n"):
         assert shown[name].to_list() == pytest.approx(plain[name].to_list(), rel=1e-6), name
     for name in ("difference", "lower", "upper", "standard_error"):
@@ -238,7 +244,7 @@ def test_power_equivalence_and_gates_of_geometric_means_are_those_of_logarithms(
     rng = np.random.default_rng(6)
     logs = {"a": 3.04 + 0.1 * rng.normal(size=200), "b": 3 + 0.1 * rng.normal(size=200)}
     plain, result = compare(logs), compare({name: np.exp(row) for name, row in logs.items()}, average="geometric")
-    b = result.frame()["mean_b"].item()
+    b = result.frame(detail=True)["mean_b"].item()
     size = b * np.expm1(0.02)
     powers = [plain.power(0.02), result.power(size)]
     assert powers[1]["power"].item() == pytest.approx(powers[0]["power"].item())
@@ -268,7 +274,7 @@ def test_with_many_zeros_p_values_and_intervals_of_geometric_means_agree():
         values = {f"s{k}": np.where(rng.random(60) < 0.5 - 0.1 * k, 0.0, rng.beta(2, 3, 60)) for k in range(4)}
         for form in ("geometric", "geometric(form=adjusted, epsilon=0.01)"):
             result = compare(values, average=form)
-            rows = result.frame()
+            rows = result.frame(detail=True)
             differs = (rows["lower"] > 0) | (rows["upper"] < 0)
             assert rows["significant"].to_list() == differs.to_list()
             assert differs.to_list() == ((rows["relative_lower"] > 0) | (rows["relative_upper"] < 0)).to_list()
@@ -278,42 +284,43 @@ def test_with_many_zeros_p_values_and_intervals_of_geometric_means_agree():
 def test_subsets_say_how_often_fewer_users_would_have_sufficed():
     values = _world(3, 2)
     result = compare(scores_of(values), significance="t", subsets=40, subset_size=0.5)
-    rejected = result.frame().filter(pl.col("metric") == "P@10")["rejected"].to_list()
+    rejected = result.frame(detail=True).filter(pl.col("metric") == "P@10")["rejected"].to_list()
     assert all(0 <= share <= 1 for share in rejected)
     assert rejected[0] == 1.0  # knn and pop differ a lot
     assert rejected[1] < 1.0  # knn and slim hardly differ
-    assert "rejected" not in compare(scores_of(values)).frame().columns
+    assert "rejected" not in compare(scores_of(values)).frame(detail=True).columns
 
 
 def test_the_same_result_whatever_the_order_of_the_users():
     values = _world(3, 1)
     order = np.random.default_rng(0).permutation(300)
-    assert compare(scores_of(values)).frame()["p"].to_list() == pytest.approx(
-        compare(scores_of(values[:, :, order])).frame()["p"].to_list(), abs=1e-12
+    assert compare(scores_of(values)).frame(detail=True)["p"].to_list() == pytest.approx(
+        compare(scores_of(values[:, :, order])).frame(detail=True)["p"].to_list(), abs=1e-12
     )
 
 
 def test_plain_values_and_frames_are_compared_too():
     values = _world(2, 1)[:, 0]
-    by_dict = compare({"a": values[0], "b": values[1]}).frame()
-    assert compare(pl.DataFrame({"a": values[0], "b": values[1]})).frame().equals(by_dict)
+    by_dict = compare({"a": values[0], "b": values[1]}).frame(detail=True)
+    assert compare(pl.DataFrame({"a": values[0], "b": values[1]})).frame(detail=True).equals(by_dict)
     import pandas as pd
 
     labelled = pd.DataFrame({"user": range(300), "a": values[0], "b": values[1]})
-    assert compare(labelled).frame().equals(by_dict)
+    assert compare(labelled).frame(detail=True).equals(by_dict)
 
 
 def test_raw_and_corrected_p_values_stand_side_by_side():
-    frame = compare(scores_of(_world(4, 1)), correction="bonferroni").frame()
+    frame = compare(scores_of(_world(4, 1)), correction="bonferroni").frame(detail=True)
     assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(frame["p"].to_numpy() * 6, 1).tolist())
     assert (frame["significant"] == (frame["p_corrected"] < 0.05)).all()
 
 
 def test_the_correction_runs_over_the_pairs_of_one_metric():
     values = _world(3, 2)
-    both = compare(scores_of(values)).frame().filter(pl.col("metric") == "P@10")
+    both = compare(scores_of(values)).frame(detail=True).filter(pl.col("metric") == "P@10")
     assert (
-        both["p_corrected"].to_list() == compare(scores_of(values), metrics=["P@10"]).frame()["p_corrected"].to_list()
+        both["p_corrected"].to_list()
+        == compare(scores_of(values), metrics=["P@10"]).frame(detail=True)["p_corrected"].to_list()
     )
 
 
@@ -322,7 +329,7 @@ def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
     values = _world(3, 1, n=40)[:, 0]
     values[0, :5], values[1, 5:12] = np.nan, np.nan
     scores = scores_of(values, lower=(True,), judged=np.arange(1, 41))
-    row = compare(scores, significance="tukey(resamples=99)", average=average).frame().row(0, named=True)
+    row = compare(scores, significance="tukey(resamples=99)", average=average).frame(detail=True).row(0, named=True)
     weights = np.arange(13, 41) if average != "mean" else None
     expected = np.average(values[0, 12:] - values[1, 12:], weights=weights)
     assert row["n"] == 28
@@ -335,13 +342,13 @@ def test_tukey_shows_the_averages_of_the_users_that_it_tests(average):
 def test_a_subset_of_users_without_weight_rejects_nothing(test):
     scores = scores_of(_world(2, 1, n=4), judged=[0, 0, 0, 9])
     result = compare(scores, significance=test, average="weighted(by=judged)", subsets=8, subset_size=0.25)
-    assert result.frame()["rejected"].item() == 0.0
+    assert result.frame(detail=True)["rejected"].item() == 0.0
 
 
 def test_tukey_is_not_corrected_twice():
     result = compare(scores_of(_world(3, 1)), significance="tukey(resamples=200)")
     assert result.correction == "none"
-    assert result.frame()["p"].to_list() == result.frame()["p_corrected"].to_list()
+    assert result.frame(detail=True)["p"].to_list() == result.frame(detail=True)["p_corrected"].to_list()
     for correction in ("holm", "bonferroni"):
         with pytest.raises(SettingError, match="would correct twice"):
             compare(scores_of(_world(3, 1)), significance="tukey(resamples=20)", correction=correction)
@@ -359,7 +366,7 @@ class TestDisplay:
 
     def test_two_systems_get_one_whole_sentence(self):
         result = compare(scores_of(_world(2, 1)))
-        (row,) = result.frame().iter_rows(named=True)
+        (row,) = result.frame(detail=True).iter_rows(named=True)
         assert result.verdict[0].startswith(f"P@10: knn beats pop by {100 * row['relative']:.0f} % (")
 
     def test_no_difference_is_said_as_such(self):
@@ -394,7 +401,7 @@ class TestDisplay:
 
     def test_letters_are_in_the_latex_table_and_names_are_escaped(self):
         result = compare(scores_of(_world(2, 1), systems=["a_b", "50%"]))
-        text = result.latex()
+        text = result.to_latex()
         assert r"a\_b" in text
         assert r"50\%" in text
         assert "$^{a}$" in text
@@ -416,19 +423,19 @@ class TestDisplay:
         from scipy import stats
 
         d = np.random.default_rng(n).normal(mean, 1, n)
-        row = compare({"a": d, "b": 0 * d}, significance="student", alpha=0.1).frame().row(0, named=True)
+        row = compare({"a": d, "b": 0 * d}, significance="student", alpha=0.1).frame(detail=True).row(0, named=True)
         t = np.sqrt(n) * d.mean() / d.std(ddof=1)
         chances = [stats.nct.cdf(t, n - 1, np.sqrt(n) * row[f"effect_{end}"]) for end in ("lower", "upper")]
         assert chances == pytest.approx([0.95, 0.05], abs=1e-7)
 
     def test_the_interval_of_an_effect_of_identical_systems_is_around_0(self):
-        row = compare({"a": [0.5] * 9, "b": [0.5] * 9}, significance="student").frame().row(0, named=True)
+        row = compare({"a": [0.5] * 9, "b": [0.5] * 9}, significance="student").frame(detail=True).row(0, named=True)
         assert (row["effect_lower"], row["effect_upper"]) == pytest.approx((-1.959964 / 3, 1.959964 / 3), rel=1e-6)
 
     def test_letters_need_every_pair(self):
         with pytest.raises(SettingError, match="leave out the baseline"):
             self.result(baseline="pop").letters()
-        assert r"\toprule" in self.result(baseline="pop").latex()
+        assert r"\toprule" in self.result(baseline="pop").to_latex()
 
     def test_html_is_escaped(self):
         html = compare(scores_of(_world(2, 1), systems=["<script>", "b"]))._repr_html_()
@@ -441,7 +448,7 @@ class TestDisplay:
         assert told["rows"][0]["lower"] is None
 
     def test_how_each_p_value_was_found_is_in_the_frame(self):
-        frame = self.result().frame()
+        frame = self.result().frame(detail=True)
         assert set(frame["method"]) <= {"lattice", "inversion", "saddlepoint", "enumeration"}
         assert (frame["error_bound"] <= 1e-6).all()
 
@@ -529,7 +536,7 @@ def test_weights_of_zero_are_told():
 def test_systems_without_common_users_have_no_p_value():
     covered = np.array([[True, True, False, False], [False, False, True, True], [True] * 4])
     result = compare(scores_of(np.random.default_rng(0).random((3, 4)), covered=covered), coverage="reduced")
-    row = result.frame().row(0, named=True)
+    row = result.frame(detail=True).row(0, named=True)
     assert row["n"] == 0
     assert np.isnan(row["p"])
     assert not row["significant"]
@@ -558,7 +565,9 @@ def test_a_users_weight_is_the_sum_over_their_lists():
     users, judged = [0, 0, 0, 1, 2, 2], [1, 2, 9, 4, 3, 3]
     values = np.random.default_rng(3).random((2, 6))
     row = (
-        compare(scores_of(values, users=users, judged=judged), average="weighted(by=judged)").frame().row(0, named=True)
+        compare(scores_of(values, users=users, judged=judged), average="weighted(by=judged)")
+        .frame(detail=True)
+        .row(0, named=True)
     )
     weights = [1 + 2 + 9, 4, 3 + 3]
     for name, lists in zip("ab", values):
@@ -595,7 +604,7 @@ class TestValuesThatAreLeftOut:
         common = scores.of_lists(~np.isnan(scores.values).any(axis=(0, 1)))
         result = compare(scores)
         assert common.average(by="user") == pytest.approx(result.averages)
-        assert result.frame()["n"].unique().to_list() == [common.n_users]
+        assert result.frame(detail=True)["n"].unique().to_list() == [common.n_users]
 
     def test_each_table_says_over_whom_it_is(self):
         assert "each system over the users for whom it has a value (knn 20, pop 32, slim 40)" in str(self.scores())
@@ -607,7 +616,7 @@ def test_the_users_of_a_frame_are_its_column_and_their_order_does_not_matter():
     random = np.random.default_rng(1)
     frame = pl.DataFrame({"user": np.arange(12_000), "a": random.random(12_000), "b": random.random(12_000)})
     mixed = frame.sample(fraction=1.0, shuffle=True, seed=2)
-    assert compare(frame).frame().equals(compare(mixed).frame())
+    assert compare(frame).frame(detail=True).equals(compare(mixed).frame(detail=True))
 
 
 def test_text_is_not_a_value():
@@ -620,7 +629,8 @@ def test_a_bootstrap_test_of_many_users_draws_blocks():
     a = ((17 * u + u // 11) % 11) / 10
     b = np.clip(a + ((u**2 % 7) - 2.7) / 400, 0, 1)
     drawn, student = (
-        compare({"a": a, "b": b}, significance=test, correction="none").frame() for test in ("bootstrap", "t")
+        compare({"a": a, "b": b}, significance=test, correction="none").frame(detail=True)
+        for test in ("bootstrap", "t")
     )
     assert drawn["method"].item() == "bootstrap, 10,000 blocks of users"
     for end in ("lower", "upper"):
@@ -639,7 +649,7 @@ def test_the_caption_names_the_metrics_that_leave_users_out_although_others_coun
 def test_neither_system_is_better_by_a_metric_that_only_describes_lists():
     values = _world(2, 1)
     result = compare(scores_of(np.concatenate([values, values], axis=1), metrics=["P@10", "RepeatShare@10"]))
-    assert result.frame()["significant"].to_list() == [True, True]
-    assert result.frame()["better"].to_list() == ["knn", None]
+    assert result.frame(detail=True)["significant"].to_list() == [True, True]
+    assert result.frame(detail=True)["better"].to_list() == ["knn", None]
     said = compare(scores_of(values, metrics=["RepeatShare@10"])).verdict
     assert said == ["RepeatShare@10: knn has the highest value and pop the lowest; neither is better."]

@@ -35,9 +35,7 @@ def test_a_system_is_shown_undecided_or_worse():
     assert outcomes == {"new": "shown", "noisy": "undecided", "bad": "worse"}
     together = result.no_worse(than="old", by="2%")
     assert (bool(together), together.outcome) == (False, "worse")
-    assert (
-        together.sentences[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
-    )
+    assert together.verdict[0] == "worse: “no worse than old by more than 2 %” is shown for 1 of 3 systems and metrics."
     assert bool(result.no_worse("new", than="old", by="2%"))
     assert "undecided: noisy (" in str(result.no_worse("noisy", than="old", by="2%"))
     assert result.better("old", than="bad").outcome == "shown"
@@ -55,10 +53,10 @@ def test_the_limit_of_an_amount_is_the_end_of_a_one_sided_t_interval():
 
 def test_a_share_is_tested_user_by_user_against_the_baseline_made_worse():
     found = compare(VALUES, significance="student").no_worse("noisy", than="old", by="2%").rows.row(0, named=True)
-    plain = compare({"noisy": VALUES["noisy"], "less": 0.98 * VALUES["old"]}, significance="student").frame()
+    plain = compare({"noisy": VALUES["noisy"], "less": 0.98 * VALUES["old"]}, significance="student").frame(detail=True)
     assert found["p"] == pytest.approx(plain["p"].item() / 2)
     at_limit = (1 + found["limit"]) * VALUES["old"]
-    there = compare({"noisy": VALUES["noisy"], "limit": at_limit}, significance="student").frame()
+    there = compare({"noisy": VALUES["noisy"], "limit": at_limit}, significance="student").frame(detail=True)
     assert there["p"].item() / 2 == pytest.approx(0.05, abs=1e-4)
 
 
@@ -112,7 +110,7 @@ def test_a_limit_is_close_to_where_the_test_turns():
     limit = result.no_worse("new", than="old", by=0.05).rows["limit"].item()
     d, error = values["new"] - values["old"], (values["new"] - values["old"]).std(ddof=1) / np.sqrt(300)
     for away, rejects in ((1e-5, True), (-1e-5, False)):
-        moved = compare({"new": d - limit + away * error, "zero": np.zeros(300)}).frame()
+        moved = compare({"new": d - limit + away * error, "zero": np.zeros(300)}).frame(detail=True)
         assert (moved["p"].item() / 2 < 0.05) == rejects
 
 
@@ -136,7 +134,7 @@ def test_holm_counts_the_systems_of_a_metric_and_not_the_metrics():
     two = replace(two, metrics=("m", "k"), values=np.repeat(two.values, 2, axis=1), lower_is_better=(False, False))
     both = compare(two, significance="student").no_worse("new", than="old", by="2%")
     assert both.rows["p_corrected"].to_list() == [alone["p"].item()] * 2
-    assert len(both.sentences) == 3
+    assert len(both.verdict) == 3
     assert compare(two, significance="student").no_worse("new", than="old", by="2%", metrics="k").rows.height == 1
 
 
@@ -302,7 +300,7 @@ def test_the_range_of_the_users_needed_is_that_of_the_standardised_difference(se
     rng = np.random.default_rng(seed)
     values = {"new": 0.1 + rng.normal(size=200), "old": rng.normal(size=200)}
     result = compare(values, significance="student")
-    t = result.frame()["difference"].item() / result.frame()["standard_error"].item()
+    t = result.frame(detail=True)["difference"].item() / result.frame(detail=True)["standard_error"].item()
     claimed = result.better("new", than="old")
     row = claimed.rows.row(0, named=True)
     expected = []

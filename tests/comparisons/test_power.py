@@ -89,7 +89,9 @@ def test_a_comparison_says_what_its_users_can_see():
     assert row["smallest_difference"] == pytest.approx(smallest_shift([399]).item() / 20 * row["sd"])
     assert row["power"] == pytest.approx(float(power(400, 0.02 / row["sd"])))
     assert row["users_needed"] == users_needed([0.02 / row["sd"]]).item()
-    assert result.power().row(0, named=True)["difference"] == pytest.approx(abs(result.frame()["difference"].item()))
+    assert result.power().row(0, named=True)["difference"] == pytest.approx(
+        abs(result.frame(detail=True)["difference"].item())
+    )
 
 
 def test_equivalence_is_two_one_sided_t_tests():
@@ -122,7 +124,7 @@ def test_a_p_value_of_alpha_itself_shows_neither_equivalence_nor_being_no_worse(
 def test_a_relative_margin_is_a_share_of_the_second_mean():
     result = compare(_two())
     assert result.equivalence(0.05, relative=True)["margin"].item() == pytest.approx(
-        0.05 * result.frame()["mean_b"].item()
+        0.05 * result.frame(detail=True)["mean_b"].item()
     )
 
 
@@ -181,7 +183,7 @@ def test_a_root_is_enclosed():
 def test_the_smallest_difference_is_for_the_corrected_test_of_a_single_pair(correction):
     rng = np.random.default_rng(4)
     result = compare({f"s{k}": rng.normal(size=120) for k in range(4)}, significance="student", correction=correction)
-    row, power = (frame.row(0, named=True) for frame in (result.frame(), result.power()))
+    row, power = (frame.row(0, named=True) for frame in (result.frame(detail=True), result.power()))
     level = {"none": 0.05, "max_t": row["level"]}.get(correction, 0.05 / 6)
     assert row["level"] == level
     assert 0.05 / 6 <= level <= 0.05
@@ -193,6 +195,6 @@ def test_the_smallest_difference_is_for_the_corrected_test_of_a_single_pair(corr
 def test_tukeys_test_has_the_level_of_its_intervals():
     rng = np.random.default_rng(5)
     result = compare({f"s{k}": rng.normal(size=80) for k in range(4)}, significance="tukey")
-    for row in result.frame().iter_rows(named=True):
+    for row in result.frame(detail=True).iter_rows(named=True):
         reach = stdtrit(79, 1 - row["level"] / 2) * row["standard_error"]
         assert row["upper"] - row["difference"] == pytest.approx(reach)

@@ -21,7 +21,7 @@ WILCOXON = [2.948e-203, 0, 2.41196e-159]
 
 
 def test_every_number_of_a_comparison_is_as_it_was():
-    frame = compare(VALUES).frame()
+    frame = compare(VALUES).frame(detail=True)
     columns = ["difference", "lower", "upper", "relative_lower", "relative_upper", "p", "wins", "ties", "losses"]
     for pair, *row in frame.select(pl.concat_list("system_a", "system_b"), *columns).iter_rows():
         expected = PAIRS[tuple(pair)]
@@ -32,16 +32,16 @@ def test_every_number_of_a_comparison_is_as_it_was():
 
 
 def test_the_p_values_of_ranks_are_as_they_were():
-    found = compare(VALUES, significance="wilcoxon").frame()["p"].to_list()
+    found = compare(VALUES, significance="wilcoxon").frame(detail=True)["p"].to_list()
     assert found == pytest.approx(WILCOXON, rel=5e-6, abs=1e-300)
 
 
 def test_geometric_means_are_as_they_were():
-    row = compare({name: VALUES[name] for name in "ab"}, average="geometric").frame().row(0, named=True)
+    row = compare({name: VALUES[name] for name in "ab"}, average="geometric").frame(detail=True).row(0, named=True)
     assert (row["mean_a"], row["mean_b"]) == pytest.approx((0.170905, 0.0915669), rel=5e-6)
 
 
 def test_without_any_value_nothing_can_be_said():
     result = compare({"a": [np.nan] * 3, "b": [np.nan] * 3})
     assert result.verdict[0].startswith("value: nothing can be said")
-    assert result.frame()["p"].is_nan().all()
+    assert result.frame(detail=True)["p"].is_nan().all()

@@ -53,7 +53,7 @@ def test_two_seeds_of_one_system_differ_about_as_often_as_alpha_says_in_many_wor
 def test_the_scores_of_repetitions_are_compared_over_users_crossed_with_them():
     parts = _repetitions(np.random.default_rng(1), seed_sd=0.03)
     result, alone = compare(parts), compare(join_folds(parts))
-    row, users_only = (one.frame().row(0, named=True) for one in (result, alone))
+    row, users_only = (one.frame(detail=True).row(0, named=True) for one in (result, alone))
     assert row["method"] == "crossed"
     assert row["p"] > users_only["p"]
     assert row["difference"] == pytest.approx(users_only["difference"])
@@ -109,8 +109,8 @@ def test_other_averages_are_crossed_by_their_influences(average):
     parts = _repetitions(np.random.default_rng(3), seed_sd=0.03)
     for one in parts:
         object.__setattr__(one, "judged", np.arange(1, 201))
-    row = compare(parts, average=average).frame().row(0, named=True)
-    alone = compare(join_folds(parts), average=average).frame().row(0, named=True)
+    row = compare(parts, average=average).frame(detail=True).row(0, named=True)
+    alone = compare(join_folds(parts), average=average).frame(detail=True).row(0, named=True)
     assert row["method"] == "crossed"
     assert row["standard_error"] > 1.2 * alone["standard_error"]
 
@@ -146,8 +146,8 @@ def test_lists_by_themselves_cannot_include_the_spread():
 def test_the_sign_test_over_repetitions_is_that_of_the_signs_in_each():
     parts = _repetitions(np.random.default_rng(3), gain=0.05)
     signs = [as_scores({"one": np.sign(part.values[0, 0] - part.values[1, 0]), "two": np.zeros(200)}) for part in parts]
-    row = compare(parts, significance="sign").frame().row(0, named=True)
-    assert row["p"] == pytest.approx(compare(signs, significance="student").frame()["p"].item())
+    row = compare(parts, significance="sign").frame(detail=True).row(0, named=True)
+    assert row["p"] == pytest.approx(compare(signs, significance="student").frame(detail=True)["p"].item())
     assert row["better"] == "one"
     gate = compare(parts, significance="sign").no_worse("one", than="two", by=0.01)
     assert gate.outcome == "shown"
@@ -177,7 +177,7 @@ def test_equal_groups_have_the_spread_between_repetitions_in_their_error():
         errors.append(standard_errors(sample).error.item())
         differences.append(np.subtract(*sample.averages(slice(0, 1))).item())
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(differences), rel=0.25)
-    row = compare(parts, groups="equal").frame().row(0, named=True)
+    row = compare(parts, groups="equal").frame(detail=True).row(0, named=True)
     assert (row["method"], row["standard_error"]) == ("crossed", pytest.approx(errors[-1]))
 
 
@@ -185,7 +185,7 @@ def test_what_the_users_could_have_shown_has_the_spread_between_repetitions_in_i
     from scipy.stats import nct, t
 
     result = compare(_repetitions(np.random.default_rng(1), times=3, seed_sd=0.03))
-    row, power = (frame.row(0, named=True) for frame in (result.frame(), result.power()))
+    row, power = (frame.row(0, named=True) for frame in (result.frame(detail=True), result.power()))
     assert row["degrees"] < 20
     critical = t.ppf(0.975, row["degrees"])
     shift = power["smallest_difference"] / row["standard_error"]

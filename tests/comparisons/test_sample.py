@@ -114,7 +114,7 @@ def test_values_are_not_copied_if_all_of_them_count():
     scores = as_scores({"a": [0.1, 0.2], "b": [0.3, 0.1]})
     (sample,), _ = make_samples(scores, Averaging())
     assert np.shares_memory(sample.values, scores.values)
-    assert compare(scores, coverage="reduced").frame()["n"].item() == 2
+    assert compare(scores, coverage="reduced").frame(detail=True)["n"].item() == 2
 
 
 def test_nobody_writes_to_scores_which_may_be_mapped():

@@ -65,7 +65,7 @@ def test_the_answer_calls_better_and_worse_what_the_rows_do(seed):
     values = {f"s{k}": base + 0.02 * k * rng.integers(-1, 2) + rng.normal(0, 0.1, 200) for k in range(5)}
     result = compare(values, baseline="s0")
     against, answer = result.main.against, result.main.answer
-    better = result.frame().filter(better="s1").height
+    better = result.frame(detail=True).filter(better="s1").height
     assert (against["s1"] == "better") == (better > 0)
     kinds = list(against.values())
     if not kinds.count("better"):
@@ -100,7 +100,7 @@ def test_a_rank_test_that_favours_the_lower_average_says_so():
 
 
 def test_relative_differences_are_those_of_the_averages_and_their_intervals_hold_them():
-    row = compare({name: VALUES[name] for name in ("ease", "popularity")}).frame().row(0, named=True)
+    row = compare({name: VALUES[name] for name in ("ease", "popularity")}).frame(detail=True).row(0, named=True)
     assert row["relative"] == pytest.approx(row["difference"] / row["mean_b"])
     assert row["relative_lower"] < row["relative"] < row["relative_upper"]
     # Close to the interval by the delta method.
@@ -110,7 +110,11 @@ def test_relative_differences_are_those_of_the_averages_and_their_intervals_hold
 
 
 def test_a_base_that_is_nearly_0_has_no_relative_difference():
-    row = compare({"a": [1.0, 0.5, 0.2], "b": [5e-323, 0, 5e-323]}, significance="student").frame().row(0, named=True)
+    row = (
+        compare({"a": [1.0, 0.5, 0.2], "b": [5e-323, 0, 5e-323]}, significance="student")
+        .frame(detail=True)
+        .row(0, named=True)
+    )
     assert np.isnan(row["relative"])
     assert np.isnan(row["relative_lower"])
 
@@ -121,7 +125,7 @@ def test_relative_intervals_hold_as_often_as_they_say(worlds):
     for _ in range(worlds):
         b = rng.beta(2, 5, 200)
         a = np.clip(b * rng.gamma(20, 0.06, 200), 0, None)
-        row = compare({"a": a, "b": b}, significance="t").frame().row(0, named=True)
+        row = compare({"a": a, "b": b}, significance="t").frame(detail=True).row(0, named=True)
         held += row["relative_lower"] <= 0.2 <= row["relative_upper"]
     assert held / worlds == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / worlds))
 
@@ -131,17 +135,19 @@ def test_a_relative_interval_ends_where_the_second_system_times_the_ratio_does_n
     scores = as_scores({name: VALUES[name] for name in ("ease", "popularity")})
     scores = replace(scores, judged=np.arange(1, scores.n_lists + 1))
     options = {"average": average, "significance": "student"}
-    row = compare(scores, **options).frame().row(0, named=True)
+    row = compare(scores, **options).frame(detail=True).row(0, named=True)
     for end in ("relative_lower", "relative_upper"):
         values = scores.values * np.array([1, 1 + row[end]])[:, None, None]
-        assert compare(replace(scores, values=values), **options).frame()["p"].item() == pytest.approx(0.05, rel=1e-6)
+        assert compare(replace(scores, values=values), **options).frame(detail=True)["p"].item() == pytest.approx(
+            0.05, rel=1e-6
+        )
 
 
 def test_relative_intervals_are_over_the_users_of_the_pair():
     values = {name: VALUES[name].copy() for name in ("ease", "popularity")}
     values["ease"][:200], values["popularity"][550:] = np.nan, np.nan
     both = {name: column[200:550] for name, column in values.items()}
-    rows = [compare(of, undefined="leave out").frame().row(0, named=True) for of in (values, both)]
+    rows = [compare(of, undefined="leave out").frame(detail=True).row(0, named=True) for of in (values, both)]
     assert rows[0]["relative_lower"] == pytest.approx(rows[1]["relative_lower"])
     (sample,), _ = make_samples(as_scores(values), Averaging(undefined="leave out"))
     sample = replace(sample, values=np.stack(list(values.values())))
@@ -162,7 +168,7 @@ def test_there_is_no_relative_difference_where_the_base_is_0_or_values_are_negat
     zero = compare({"a": [0.5, 0.2, 0.9], "b": [0.0, 0.0, 0.0]})
     below = compare({"a": [0.5, 0.2, 0.9], "b": [0.4, -0.1, 0.3]})
     for result in (zero, below):
-        assert np.isnan(result.frame()["relative"].item())
+        assert np.isnan(result.frame(detail=True)["relative"].item())
         assert "%" not in result.verdict[0]
 
 
@@ -218,7 +224,7 @@ def test_against_a_baseline_the_other_metrics_are_named_where_they_say_something
 def test_where_lower_is_better_the_lead_is_how_much_lower():
     scores = replace(as_scores({"a": VALUES["ease"], "b": VALUES["popularity"]}), lower_is_better=(True,))
     (said,) = compare(scores).verdict
-    row = compare(scores).frame().row(0, named=True)
+    row = compare(scores).frame(detail=True).row(0, named=True)
     share = 1 - row["mean_b"] / row["mean_a"]
     assert said.startswith(f"value: b beats a by {100 * share:.0f} % (")
 
@@ -262,7 +268,7 @@ def test_a_significant_difference_whose_interval_includes_0_is_explained():
     noise -= noise.mean(axis=1, keepdims=True)
     systems = {name: 0.5 + gain + row for name, gain, row in zip("abcd", (0.0, 0.024, 0.3, 0.6), noise)}
     result = compare(systems, correction="holm")
-    row = result.frame().row(0, named=True)
+    row = result.frame(detail=True).row(0, named=True)
     assert row["significant"]
     assert row["lower"] < 0 < row["upper"]
     assert [fact.sentence for fact in result.doubts] == [
@@ -270,12 +276,12 @@ def test_a_significant_difference_whose_interval_includes_0_is_explained():
     ]
     agreeing = compare(systems)
     assert not agreeing.doubts
-    assert not agreeing.frame().row(0, named=True)["significant"]
+    assert not agreeing.frame(detail=True).row(0, named=True)["significant"]
 
 
 def test_a_difference_that_is_not_significant_although_its_interval_leaves_0_out_is_explained():
     result = compare({"a": [0.5, 0.51, 0.49, 0.52], "b": [0.1, 0.1, 0.1, 0.1]})
-    assert result.frame()["p"].item() == 0.125
+    assert result.frame(detail=True)["p"].item() == 0.125
     assert [fact.sentence for fact in result.doubts] == [
         "value: a and b do not differ significantly although the interval does not include 0: it is by Student's t, "
         "the p-value by the permutation test."
@@ -292,7 +298,7 @@ def test_the_table_of_pairs_has_the_interval_of_the_relative_difference(monkeypa
     from cranfield._settings import settings
 
     result = compare(VALUES, baseline="popularity")
-    row = result.frame().row(0, named=True)
+    row = result.frame(detail=True).row(0, named=True)
     ends = f"[{100 * row['relative_lower']:+.1f}, {100 * row['relative_upper']:+.1f}]"
     assert ends in result.table().text()
     assert ends not in str(result)
@@ -322,7 +328,7 @@ def test_against_a_baseline_significant_averages_have_daggers():
     assert {row[0].text: row[1].raised for row in compare(VALUES, baseline="ease").summary().cells()}[
         "popularity"
     ] == "‡"
-    assert "$^{\\dag{}}$" in result.latex()
+    assert "$^{\\dag{}}$" in result.to_latex()
 
 
 def test_where_nobody_is_first_alone_that_is_said():
@@ -356,10 +362,10 @@ def test_an_interval_of_a_share_without_an_end_or_beyond_a_hundred_times_is_not_
     rng = np.random.default_rng(3)
     a, b = rng.random(40), np.zeros(40)
     b[0] = 0.2  # its average does not differ from 0
-    row = compare({"a": a, "b": b}).frame().row(0, named=True)
+    row = compare({"a": a, "b": b}).frame(detail=True).row(0, named=True)
     assert row["relative"] > 50
     assert np.isnan([row["relative_lower"], row["relative_upper"]]).all()
-    row = compare({"a": a, "b": np.full(40, 0.001)}).frame().row(0, named=True)
+    row = compare({"a": a, "b": np.full(40, 0.001)}).frame(detail=True).row(0, named=True)
     assert row["lower"] > 100 * row["mean_b"]
     assert np.isnan([row["relative_lower"], row["relative_upper"]]).all()
 
@@ -375,7 +381,7 @@ def test_a_relative_interval_includes_0_exactly_if_the_absolute_one_does(seed):
     rng = np.random.default_rng(seed)
     user = rng.beta(1, 4, 60)
     values = {f"s{k}": np.clip(user + 0.02 * k + rng.normal(0, 0.2, 60), 0, None) for k in range(8)}
-    rows = compare(values, significance="student").frame()
+    rows = compare(values, significance="student").frame(detail=True)
     for lower, upper, low, high in rows.select("lower", "upper", "relative_lower", "relative_upper").iter_rows():
         assert (lower <= 0 <= upper) == (low <= 0 <= high) or 0.0 in (low, high)
         assert lower <= 0 or low >= 0
@@ -425,7 +431,7 @@ def test_what_the_intervals_of_the_pairs_are_is_said():
 
 
 def test_one_user_gives_no_interval_of_either_kind():
-    row = compare({"a": [0.9], "b": [0.8]}).frame().row(0, named=True)
+    row = compare({"a": [0.9], "b": [0.8]}).frame(detail=True).row(0, named=True)
     assert row["relative"] == pytest.approx(0.125)
     assert np.isnan([row["lower"], row["upper"], row["relative_lower"], row["relative_upper"]]).all()
 
@@ -434,7 +440,7 @@ def test_the_end_of_an_interval_near_0_does_not_read_as_0():
     a = [0.34, 0.625, 0.54, 0.97, 0.82, 0.75, 0.315, 0.31]
     b = [0.26, 0.62, 0.48, 1.0, 0.79, 0.66, 0.32, 0.16]
     compared = compare({"a": a, "b": b})
-    (row,) = compared.frame().iter_rows(named=True)
+    (row,) = compared.frame(detail=True).iter_rows(named=True)
     assert -0.005 < row["relative_lower"] < 0
     assert row["relative_upper"] > 0.1
     ends = f"({100 * row['relative_lower']:.1f} to {100 * row['relative_upper']:.1f} %"
@@ -476,7 +482,7 @@ def test_a_lead_and_its_interval_have_one_unit():
     # Few users give "poor" a value at all, so that its ratio has no interval and its difference has one.
     poor = np.where(np.arange(600) < 2, 0.5, 0.0)
     result = compare({"ease": VALUES["ease"], "poor": poor})
-    assert np.isnan(result.frame()["relative_upper"].item())
+    assert np.isnan(result.frame(detail=True)["relative_upper"].item())
     assert "%" not in result.main.answer
     assert "%" not in str(result.paragraph).partition("Differences are tested")[0]
 

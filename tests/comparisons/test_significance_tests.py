@@ -45,7 +45,11 @@ def test_bootstrap_is_sakais_definition():
 def test_bootstrap_is_not_led_astray_by_rounding(tenths, asl):
     # 8 of the 27 resamples of -0.1, 0, 0.1 reach the observed t; the one with three zeros has no t.
     b = np.array([0.6, 0.3, 0.1, 0.7, 0.9])[: len(tenths)]
-    p = compare({"a": b + np.array(tenths) / 10, "b": b}, significance="bootstrap", resamples=4000).frame()["p"].item()
+    p = (
+        compare({"a": b + np.array(tenths) / 10, "b": b}, significance="bootstrap", resamples=4000)
+        .frame(detail=True)["p"]
+        .item()
+    )
     assert p == pytest.approx(asl, abs=0.03)
 
 
@@ -124,20 +128,21 @@ def test_tests_of_ranks_and_signs_have_no_weights(test):
 @pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_systems_that_are_alike_for_every_user_have_p_1(test):
     values = {"a": [0.5, 0.2, 0.0, 1.0], "b": [0.5, 0.2, 0.0, 1.0]}
-    row = compare(values, significance=test).frame().row(0, named=True)
+    row = compare(values, significance=test).frame(detail=True).row(0, named=True)
     assert (row["p"], row["difference"], row["effect"], row["significant"]) == (1.0, 0.0, 0.0, False)
 
 
 @pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_a_constant_metric_has_p_1(test):
     assert (
-        compare({"a": [0.0] * 5, "b": [0.0] * 5, "c": [0.0] * 5}, significance=test).frame()["p"].to_list() == [1.0] * 3
+        compare({"a": [0.0] * 5, "b": [0.0] * 5, "c": [0.0] * 5}, significance=test).frame(detail=True)["p"].to_list()
+        == [1.0] * 3
     )
 
 
 @pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_one_user_proves_nothing(test):
-    row = compare({"a": [0.9], "b": [0.1]}, significance=test).frame().row(0, named=True)
+    row = compare({"a": [0.9], "b": [0.1]}, significance=test).frame(detail=True).row(0, named=True)
     assert row["p"] == pytest.approx(1.0)
     assert row["n"] == 1
 
@@ -145,20 +150,22 @@ def test_one_user_proves_nothing(test):
 @pytest.mark.parametrize("test", list(SIGNIFICANCE_TESTS))
 def test_p_values_lie_between_0_and_1_and_the_seed_fixes_them(test):
     values = dict(zip("abc", _values()))
-    first, second = (compare(values, significance=test, seed=5).frame()["p"].to_list() for _ in range(2))
+    first, second = (compare(values, significance=test, seed=5).frame(detail=True)["p"].to_list() for _ in range(2))
     assert first == second
     assert all(0 <= p <= 1 for p in first)
 
 
 def test_a_constant_difference_without_spread_is_certain_for_student():
-    assert compare({"a": [0.5, 0.6, 0.7], "b": [0.25, 0.35, 0.45]}, significance="t").frame()["p"].item() == 0.0
+    assert (
+        compare({"a": [0.5, 0.6, 0.7], "b": [0.25, 0.35, 0.45]}, significance="t").frame(detail=True)["p"].item() == 0.0
+    )
 
 
 def test_log_student_is_student_on_the_logarithms_and_shows_geometric_means():
     from scipy.stats import ttest_rel
 
     a, b = _values(2)
-    row = compare({"a": a, "b": b}, significance="log_student(epsilon=0.01)").frame().row(0, named=True)
+    row = compare({"a": a, "b": b}, significance="log_student(epsilon=0.01)").frame(detail=True).row(0, named=True)
     assert row["p"] == pytest.approx(ttest_rel(np.log(a + 0.01), np.log(b + 0.01)).pvalue)
     assert row["mean_a"] == pytest.approx(np.exp(np.log(a + 0.01).mean()) - 0.01)
 
@@ -166,7 +173,7 @@ def test_log_student_is_student_on_the_logarithms_and_shows_geometric_means():
 def test_the_better_system_of_a_sign_test_is_the_one_with_more_wins():
     a = np.array([0.2] * 30 + [0.0])
     b = np.array([0.1] * 30 + [9.0])
-    row = compare({"a": a, "b": b}, significance="sign").frame().row(0, named=True)
+    row = compare({"a": a, "b": b}, significance="sign").frame(detail=True).row(0, named=True)
     assert row["difference"] < 0
     assert (row["better"], row["wins"], row["losses"]) == ("a", 30, 1)
 
@@ -174,7 +181,7 @@ def test_the_better_system_of_a_sign_test_is_the_one_with_more_wins():
 def test_splitting_ties_makes_the_sign_test_more_careful():
     values = {"a": [1.0] * 8 + [0.5] * 20, "b": [0.0] * 8 + [0.5] * 20}
     dropped, split = (
-        compare(values, significance=f"sign(ties={ties})").frame()["p"].item() for ties in ("drop", "split")
+        compare(values, significance=f"sign(ties={ties})").frame(detail=True)["p"].item() for ties in ("drop", "split")
     )
     assert dropped < split
 
@@ -185,7 +192,7 @@ def test_splitting_ties_makes_the_sign_test_more_careful():
 def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(test, exponent):
     ordinary = dict(zip("abc", _values(n=12)))
     scaled = {name: np.ldexp(values, exponent) for name, values in ordinary.items()}
-    expected, frame = (compare(values, significance=test).frame() for values in (ordinary, scaled))
+    expected, frame = (compare(values, significance=test).frame(detail=True) for values in (ordinary, scaled))
     for column in ("p", "effect", "effect_lower", "wins", "ties"):
         np.testing.assert_allclose(frame[column], expected[column], rtol=1e-9)
     for column in ("standard_error", "lower", "upper", "difference"):
@@ -194,11 +201,11 @@ def test_very_small_and_very_large_values_give_the_p_values_of_ordinary_ones(tes
 
 @pytest.mark.parametrize("test", ["wilcoxon", "sign"])
 def test_ranks_and_signs_see_small_differences_beside_a_huge_one(test):
-    frame = compare({"a": [1e14, 4, 3, 2, 1, 5], "b": [0.0] * 6}, significance=test).frame()
+    frame = compare({"a": [1e14, 4, 3, 2, 1, 5], "b": [0.0] * 6}, significance=test).frame(detail=True)
     assert frame["p"].item() == 2 / 2**6
 
 
 def test_wilcoxon_takes_differences_that_rounding_has_parted_for_equal():
-    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, significance="wilcoxon").frame()
-    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, significance="wilcoxon").frame()
+    parted = compare({"a": [0.3, 0.2, 0.9, 0.1], "b": [0.2, 0.1, 0.2, 0.2]}, significance="wilcoxon").frame(detail=True)
+    whole = compare({"a": [3, 2, 9, 1], "b": [2, 1, 2, 2]}, significance="wilcoxon").frame(detail=True)
     assert parted["p"].item() == whole["p"].item()

@@ -56,19 +56,22 @@ def test_corrected_p_values_have_simultaneous_intervals_and_uncorrected_ones_sin
     values = _world(np.random.default_rng(1), 200)
     for significance in ("student", "permutation", "bootstrap", "wilcoxon"):
         together, alone = (compare(values, significance=significance, correction=one) for one in (None, "none"))
-        width = [one.frame()["upper"] - one.frame()["lower"] for one in (together, alone)]
+        width = [one.frame(detail=True)["upper"] - one.frame(detail=True)["lower"] for one in (together, alone)]
         assert (width[0] > 1.15 * width[1]).all()
         assert "hold for all pairs of a metric at once" in together.intervals
         assert "for each pair separately" in alone.intervals
     # Percentages and effect sizes belong to the same family.
     for name in ("relative", "effect"):
-        wide, narrow = (one.frame()[f"{name}_upper"] - one.frame()[f"{name}_lower"] for one in (together, alone))
+        wide, narrow = (
+            one.frame(detail=True)[f"{name}_upper"] - one.frame(detail=True)[f"{name}_lower"]
+            for one in (together, alone)
+        )
         assert (wide > 1.15 * narrow).all()
 
 
 def test_two_systems_have_the_interval_of_student():
     values = _world(np.random.default_rng(2), 80)
-    row = compare({name: values[name] for name in ("s0", "s4")}).frame().row(0, named=True)
+    row = compare({name: values[name] for name in ("s0", "s4")}).frame(detail=True).row(0, named=True)
     reach = stdtrit(79, 0.975) * row["standard_error"]
     assert row["upper"] - row["difference"] == pytest.approx(reach)
 
@@ -83,9 +86,9 @@ def test_the_level_of_a_pair_lies_between_bonferroni_and_alone_and_is_the_same_f
 
 def test_equal_systems_and_single_users_do_not_upset_the_level():
     same = {"a": [0.5, 0.5, 0.1], "b": [0.5, 0.5, 0.1], "c": [0.2, 0.9, 0.3]}
-    frame = compare(same).frame()
+    frame = compare(same).frame(detail=True)
     assert frame.filter(system_a="a", system_b="b")["upper"].item() == 0.0
-    one_user = compare({"a": [0.5], "b": [0.4], "c": [0.3]}).frame()
+    one_user = compare({"a": [0.5], "b": [0.4], "c": [0.3]}).frame(detail=True)
     assert one_user["lower"].is_nan().all()
 
 
@@ -124,7 +127,7 @@ def test_letters_corrected_p_values_and_intervals_agree(significance, alpha):
     rng = np.random.default_rng(11)
     for _ in range(4):
         result = compare(_world(rng, 60), significance=significance, alpha=alpha)
-        frame = result.frame()
+        frame = result.frame(detail=True)
         includes = (frame["lower"] <= 0) & (frame["upper"] >= 0)
         assert frame["significant"].to_list() == (~includes).to_list()
         assert (frame["p_corrected"] >= frame["p"]).all()
@@ -135,7 +138,7 @@ def test_the_corrected_p_value_is_the_share_of_flips_whose_largest_statistic_rea
     values = _world(np.random.default_rng(12), 80)
     (sample,), _ = make_samples(as_scores(values), Averaging(by="user"))
     largest = largest_statistics(sample, outcomes_of(sample)[1], 0)
-    frame = compare(values, significance="student").frame()
+    frame = compare(values, significance="student").frame(detail=True)
     t = np.abs(frame["difference"] / frame["standard_error"]).to_numpy()
     share = [(1 + (largest.values >= one).sum()) / 5001 for one in t]
     assert frame["p_corrected"].to_list() == pytest.approx(np.minimum(share, 10 * frame["p"].to_numpy()))
@@ -158,7 +161,7 @@ def _largest_of_all_resamples(values):
 def test_the_bootstrap_corrects_by_the_largest_studentised_statistic_of_its_resamples(systems):
     values = dict(list(_world(np.random.default_rng(15), 5).items())[:systems])
     largest, t = _largest_of_all_resamples(values)
-    frame = compare(values, significance="bootstrap", resamples=20_000, alpha=0.2).frame()
+    frame = compare(values, significance="bootstrap", resamples=20_000, alpha=0.2).rows
     share = np.array([(largest >= one - 1e-9).mean() for one in t])
     assert frame["p_corrected"].to_numpy() == pytest.approx(share, abs=4 * 0.5 / np.sqrt(20_000))
     assert (frame["p_corrected"] >= frame["p"]).all()
@@ -171,7 +174,7 @@ def _rejected(significance, worlds, users):
     rng, size, rejected = np.random.default_rng(16), np.array([0.5, 1, 2, 8, 32])[:, None], 0
     for _ in range(worlds):
         values = dict(zip("abcde", rng.beta(0.2 * size, 0.8 * size, (5, users))))
-        rejected += compare(values, significance=significance).frame()["significant"].any()
+        rejected += compare(values, significance=significance).rows["significant"].any()
     return rejected / worlds
 
 
@@ -183,8 +186,8 @@ def test_resamples_keep_the_level_of_skewed_differences_of_ten_users_and_flips_d
 
 def test_too_few_resamples_for_the_level_give_intervals_that_exclude_nothing():
     result = compare(_world(np.random.default_rng(17), 20), significance="bootstrap(resamples=9)")
-    assert ((result.frame()["lower"] < 0) & (result.frame()["upper"] > 0)).all()
-    assert not result.frame()["significant"].any()
+    assert ((result.rows["lower"] < 0) & (result.frame()["upper"] > 0)).all()
+    assert not result.rows["significant"].any()
 
 
 @pytest.mark.parametrize("significance", ["wilcoxon", "sign", "log_student"])

@@ -119,7 +119,7 @@ def test_both_caveats_stand_below_the_pairs(runs_and_test):
 
 def test_chosen_judgments_settle_a_comparison_with_fewer_than_random_ones(world, runs_and_test):
     runs, test = runs_and_test
-    curve = cf.labelling_curve(runs, test, world.truth(), "P@5", threshold=4, step=10)
+    curve = cf.comparisons.labelling_curve(runs, test, world.truth(), "P@5", threshold=4, step=10)
     last = {row["strategy"]: row for row in curve.group_by("strategy").last().iter_rows(named=True)}
     assert last["chosen"]["settled"]
     assert last["random"]["settled"]
@@ -130,7 +130,7 @@ def test_chosen_judgments_settle_a_comparison_with_fewer_than_random_ones(world,
 def test_a_truth_that_lacks_pairs_of_the_lists_is_refused(runs_and_test):
     runs, test = runs_and_test
     with pytest.raises(InputError, match="the truth has no rating of"):
-        cf.labelling_curve(runs, test, test, "P@5", threshold=4)
+        cf.comparisons.labelling_curve(runs, test, test, "P@5", threshold=4)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_the_loser_cannot_have_more_liked_items_than_there_are_beside_the_base()
 def test_systems_that_are_level_need_one_item():
     test = cf.Ratings.of(["ann"], ["x"], [5])
     lists = {"a": {"ann": ["x", "p"]}, "b": {"ann": ["x", "q"]}}
-    assert "are level" in cf.tipping_points(lists, test, "P@2", threshold=4).sentences[0]
+    assert "are level" in cf.tipping_points(lists, test, "P@2", threshold=4).verdict[0]
 
 
 def test_liked_items_of_the_winner_move_the_tipping_point_where_the_lists_hold_different_numbers():
@@ -136,7 +136,7 @@ def test_the_curve_has_every_group_and_falls_where_the_losers_items_are_liked(ru
     assert curve["group"].unique().sort().to_list() == ["all", "middle", "popular", "rare"]
     of_loser = curve.filter(pl.col("system") == pl.col("loser"), group="all").sort("assumed")["difference"]
     assert of_loser.is_sorted(descending=True)
-    whole = definition(points.figure())
+    whole = definition(points.plot())
     assert whole["facet"]["column"]["sort"] == ["all", "popular", "middle", "rare"]
 
 

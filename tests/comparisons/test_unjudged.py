@@ -135,7 +135,7 @@ def test_nobody_is_called_better_on_the_clicks_that_production_collected():
     lists, clicks, true = shop()
     assert true["candidate"] > true["production"]
     compared = cf.compare(cf.measure(lists, clicks, "P@10", threshold=1))
-    row = compared.frame().row(0, named=True)
+    row = compared.frame(detail=True).row(0, named=True)
     assert row["significant"]
     assert row["better"] is None
     assert row["tipping_ratio"] < 1
@@ -149,7 +149,7 @@ def test_nobody_is_called_better_on_the_clicks_that_production_collected():
 def test_by_the_judgments_alone_only_if_asked():
     lists, clicks, _ = shop()
     compared = cf.compare(cf.measure(lists, clicks, "P@10", threshold=1), unjudged="ignore")
-    assert compared.frame()["better"].item() == "production"
+    assert compared.frame(detail=True)["better"].item() == "production"
     assert compared.better("production", than="candidate")
     assert "beats" in compared.verdict[0]
 
@@ -160,7 +160,7 @@ def test_with_complete_judgments_the_better_system_is_called_better():
     likes = rng.random((400, 60)) < 0.35
     pairs = [(f"u{u}", f"i{i:02}", int(likes[u, i])) for u in range(400) for i in range(60)]
     compared = cf.compare(cf.measure(lists, cf.Ratings.of(*zip(*pairs)), "P@10", threshold=1))
-    assert compared.frame()["better"].item() == max(true, key=true.get)
+    assert compared.frame(detail=True)["better"].item() == max(true, key=true.get)
     assert not any("judgments" in said for said in compared.verdict)
 
 
@@ -175,7 +175,7 @@ def test_a_lead_near_the_tipping_point_is_called_better_with_the_tipping_point_b
     rows = [(u, item, int(rng.random() < like)) for name, seen, like in (("w", 0.8, 0.52), ("l", 0.6, 0.5))
             for u in users for item in lists[name][u] if rng.random() < seen]  # fmt: skip
     compared = cf.compare(cf.measure(lists, cf.Ratings.of(*zip(*rows)), "P@5", threshold=1))
-    row = compared.frame().row(0, named=True)
+    row = compared.frame(detail=True).row(0, named=True)
     assert row["better"] == "w"
     assert 1 < row["tipping_ratio"] < 1.25
     assert any(said.startswith("w leads l on these judgments: if") for said in compared.verdict)
@@ -185,7 +185,7 @@ def test_where_nothing_is_disliked_the_verdict_says_that_it_is_blind():
     lists, clicks, _ = shop()
     liked = clicks.frame().filter(pl.col("rating") == 1)
     compared = cf.compare(cf.measure(lists, cf.Ratings.of(liked["user"], liked["item"]), "P@10"))
-    assert compared.frame()["better"].item() == "production"
+    assert compared.frame(detail=True)["better"].item() == "production"
     assert any(said.startswith("No item of the lists is known to be disliked") for said in compared.verdict)
 
 
@@ -193,7 +193,7 @@ def test_groups_of_users_follow_the_rule_of_all_users():
     lists, clicks, _ = shop()
     scores = cf.measure(lists, clicks, "P@10", threshold=1)
     groups = cf.compare_segments(scores.segments({f"u{n}": "even" if n % 2 == 0 else "odd" for n in range(400)}))
-    assert groups.frame()["better"].null_count() == 2
+    assert groups.frame(detail=True)["better"].null_count() == 2
 
 
 def test_other_metrics_that_cannot_tell_are_not_said_to_show_no_difference():

@@ -387,7 +387,7 @@ class TestBadText:
     def test_a_missing_column(self):
         message = refusal("who,item,rating\n1,2,3\n")
         assert "no column is known to hold the users (columns: 'who', 'item', 'rating')" in message
-        assert "--user" in message
+        assert "user=NAME" in message
         assert "did you mean 'rating'" in refusal(CSV, rating="ratin")
 
     def test_text_in_a_rating(self):

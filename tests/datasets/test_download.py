@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from cranfield import DownloadError
+from cranfield._errors import DownloadError
 from cranfield.datasets.download import download
 
 CONTENT = bytes(range(256)) * 40

@@ -17,7 +17,8 @@ import pytest
 
 import cranfield as cf
 import cranfield.datasets as datasets
-from cranfield import CranfieldError, DownloadError, InputError, SettingError
+from cranfield import CranfieldError, InputError, SettingError
+from cranfield._errors import DownloadError
 from cranfield.datasets import Counts, catalogue, fetch, load, load_pair
 from cranfield.datasets.parsers import ascii_matrix, delimited
 
@@ -124,7 +125,7 @@ def test_an_oversized_download_and_an_oversized_archive_are_refused(tiny, make_z
 def test_the_users_limit_of_unpacking_holds_for_archives_of_known_datasets(tiny, make_zip):
     archive = make_zip({"ratings.dat": "".join(f"{user}::1::1::1\n" for user in range(1000))})
     cf.settings.unpack_limit = 100
-    with pytest.raises(InputError, match=r"more than the 100 bytes .*--unpack-limit"):
+    with pytest.raises(InputError, match=r"more than the 100 bytes .*unpack_limit"):
         fetch(tiny(archive))
     cf.settings.unpack_limit = 13_000
     assert fetch(tiny(archive, limit=5000), verify=False)

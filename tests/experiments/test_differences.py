@@ -15,7 +15,7 @@ def test_the_same_experiment_twice_has_no_difference(tiny, tiny_folder, tmp_path
     assert found.frame()["change"].to_list() == [0.0] * 6
     assert found.verdicts.is_empty()
     assert found.tau == {"tiny": 1.0}
-    assert found.sentences() == [
+    assert found.verdict == [
         "The two state the same experiment.",
         "On tiny the first metrics give the same order of systems (Kendall's tau 1.00).",
     ]

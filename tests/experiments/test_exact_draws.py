@@ -44,7 +44,7 @@ def test_the_file_and_the_function_give_the_same(relevant, tiny, tmp_path):
     results = _measured(tiny, tmp_path / "out", draws="exact", nonrelevant=9, relevant=relevant)
     split = split_of(results.line, results.line.units("part")[0])
     whole = cf.recommend(split, ["popularity", "knn(k=5)"], length="all")
-    given = cf.expected_over_draws(
+    given = cf.biases.expected_over_draws(
         whole, split.test, METRICS, nonrelevant=9, relevant=relevant, train=split.train, threshold=4
     )
     np.testing.assert_allclose(results.findings("tiny").scores.values, given.values)

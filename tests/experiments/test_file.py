@@ -53,7 +53,7 @@ def test_the_starting_file_states_every_decision_with_a_comment(tmp_path):
 def test_a_file_that_is_there_stays_unless_forced(tmp_path):
     path = tmp_path / "e.toml"
     path.write_text("mine")
-    with pytest.raises(CranfieldError, match="--force"):
+    with pytest.raises(CranfieldError, match="force=True"):
         new_experiment(path)
     assert path.read_text() == "mine"
     new_experiment(path, force=True)

@@ -157,7 +157,7 @@ def test_what_only_earlier_experiments_use_is_named_and_freed(tiny, tmp_path):
     assert set(spare.frame()["experiment"]) == {"Second"}
     assert "runs/tiny/near" in spare.frame()["artifact"].to_list()
     assert not any(name.startswith(("data", "splits", "models")) for name in spare.frame()["artifact"])
-    assert "can be freed; add --yes" in str(spare)
+    assert "can be freed; free=True frees them" in str(spare)
     freed = clean(out, free=True)
     assert freed.frame().equals(spare.frame())
     assert sum(map(len, before.values())) - sum(map(len, _files(out).values())) > freed.frame()["bytes"].sum()
@@ -217,7 +217,7 @@ def test_the_command_says_what_it_would_free_and_frees_it_with_yes(tiny, tiny_fo
     main(["clean", str(tiny_folder)])
     assert "can be freed" in capsys.readouterr().out
     assert _files(tiny_folder) == before
-    main(["clean", str(tiny_folder), "--yes"])
+    main(["clean", str(tiny_folder), "--force"])
     assert "were freed" in capsys.readouterr().out
     assert len(_files(tiny_folder)) < len(before)
     with pytest.raises(SystemExit) as stop:

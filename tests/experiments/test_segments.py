@@ -104,7 +104,7 @@ def test_results_by_segment_are_read_and_not_made_again(done, monkeypatch):
     home = done.parent / "by" / "results" / "mine"
     for name, frames in {
         "segments": [segment.averages() for segment in kept],
-        "segment-comparisons": [segment.frame() for segment in kept],
+        "segment-comparisons": [segment.frame(detail=True) for segment in kept],
     }.items():
         assert_frame_equal(pl.concat(frames), pl.read_parquet(home / f"{name}.parquet"))
     assert {row["group"] for row in kept[1].as_dict()["interactions"]} == {"old", "young", "unknown"}
@@ -129,7 +129,9 @@ def test_repetitions_are_crossed_with_users_in_each_group(file):
     assert [segment.segments.scores.repetitions.max() for segment in segments] == [2, 2, 2]
     for segment in segments:
         assert all("users crossed with repetitions" in test for test in segment.interactions["test"])
-        methods = {method for comparison in segment.comparisons.values() for method in comparison.frame()["method"]}
+        methods = {
+            method for comparison in segment.comparisons.values() for method in comparison.frame(detail=True)["method"]
+        }
         assert methods == {"crossed"}
         assert "intervals and tests include the spread between 3 repetitions (users crossed with them)" in segment.notes
         assert segment.averages()["interval"].str.contains("crossed with repetitions").all()

@@ -260,7 +260,7 @@ def test_a_folder_of_something_else_is_refused_and_stays_as_it_is(tmp_path):
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "out").write_text("")
-    with pytest.raises(CranfieldError, match="is not a folder; choose another with --out"):
+    with pytest.raises(CranfieldError, match="is not a folder; choose another with out="):
         open_store(tmp_path / "out").__enter__()
 
 

@@ -43,7 +43,7 @@ def test_each_set_of_ratings_has_its_own_usual_threshold(tiny, tmp_path, clicks)
 
 @pytest.mark.parametrize("way", [run, plan])
 def test_a_threshold_above_every_rating_is_an_error_before_any_training(tiny, tmp_path, way):
-    with pytest.raises(SettingError, match="no test rating is 6 or more; the highest is 5; lower --threshold"):
+    with pytest.raises(SettingError, match="no test rating is 6 or more; the highest is 5; lower threshold="):
         way(tiny(decisions={"threshold": 6, "metrics": ("P@10", "RR@10")}), tmp_path / "out")
     assert not list(tmp_path.glob("out/models/*"))
 

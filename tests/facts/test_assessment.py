@@ -124,7 +124,7 @@ def test_every_fact_of_an_assessment_has_a_sentence_here():
 
 
 def test_above_a_table_the_power_is_said_in_short():
-    assert APART.in_short == ("AP tells the systems apart best: DP 1.2500 over 28 pairs, of which 75% differ at 0.05.")
+    assert APART.brief == ("AP tells the systems apart best: DP 1.2500 over 28 pairs, of which 75% differ at 0.05.")
 
 
 @pytest.mark.parametrize(

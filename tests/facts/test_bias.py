@@ -64,6 +64,22 @@ SAID: list[tuple[Fact, str]] = [
         replace(WINNER, opened={"b": ("P1R",), "c": ("U1R",)}),
         "a is first as measured; elsewhere it is open: b and c.",
     ),
+    (
+        bias.RandomPrecision(0.0123, 0.0151, 812.4),
+        "A random ranking of the targets (812.4 per list) has a precision of 0.0123; the formula predicts 0.0151.",
+    ),
+    (
+        bias.HighestEstimate("P@10", "IPS", "ease", 0.1234, 0.1, 0.15),
+        "P@10: ease has the highest IPS estimate, 0.1234 [0.1000, 0.1500].",
+    ),
+    (
+        bias.WholeCatalogue("HitRate@10", 0.62, 0.03, 0.02, 0.04, True),
+        "HitRate@10: 0.6200 among sampled items; on the whole catalogue 0.0300 [0.0200, 0.0400].",
+    ),
+    (
+        bias.WholeCatalogue("HitRate@10", 0.62, 0.03, 0.0, 0.4, False),
+        "HitRate@10: 0.6200 among sampled items; on the whole catalogue not identified, within [0.0000, 0.4000].",
+    ),
     (bias.TimesRandom("P@10", 1.5, 1234.5), "Systems reach 1.5 to 1,234.5 times the P@10 of a random ranking."),
     (
         REACHED,

@@ -10,6 +10,11 @@ from cranfield.facts import Fact, ratings
 
 SAID = [
     (ratings.ImplicitFeedback(), "There is no rating column: every rating is 1 (implicit feedback)."),
+    (
+        ratings.RatingsInNumbers("films", 1200, 30, 400, 0.1),
+        "films: 1,200 ratings of 400 items by 30 users (10 % of all pairs).",
+    ),
+    (ratings.RatingsInNumbers(None, 1, 1, 1, 1.0), "1 rating of 1 item by 1 user (100 % of all pairs)."),
     (ratings.MergedRepeats(1, "last"), "1 repeated rating was merged (repeated='last')."),
     (ratings.MergedRepeats(1200, "sum"), "1,200 repeated ratings were merged (repeated='sum')."),
     (

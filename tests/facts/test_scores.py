@@ -79,7 +79,7 @@ SAID: list[tuple[Fact, str]] = [
     (scores.ScoresAsRatings(("RMSE",)), "no predicted ratings were given: RMSE used the scores instead"),
     (
         scores.Unranked("mine", 0.254),
-        "mine: 25% of the candidates are in no list, and count as ranked below all others; if they are training items, give these as train=... (--train FILE)",
+        "mine: 25% of the candidates are in no list, and count as ranked below all others; if they are training items, give these as train=...",
     ),
     (
         scores.OutsideCatalogue("mine", 30, 1200, 20, ("x", "y")),
@@ -129,6 +129,7 @@ SAID: list[tuple[Fact, str]] = [
         scores.RepeatsFound("TIFU-KNN", 10, 0.926151, 0.582819, 0.018104),
         "92.6 % of the top 10 of TIFU-KNN are repeats; it finds 58.3 % of the repeated and 1.8 % of the new items",
     ),
+    (scores.PredictionsRight("svd", 0.456, 0.5), "svd predicts 45.6 % of the ratings right, within 0.5."),
     (
         scores.SharedRatings(500, 2000),
         "500 of 2,000 test ratings (25%) are in the training set too: a system that was trained on it has seen them; if they are events that repeat, say what counts with repeats=exclude, allow or only",
@@ -139,7 +140,7 @@ SAID: list[tuple[Fact, str]] = [
     ),
     (
         TURNED,
-        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the lists look like lists only if users and items are swapped; name the columns of the run (--run-user, --run-item) or of the test set (--user, --item)",
+        "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the lists look like lists only if users and items are swapped; name the columns of the run, user=... and item=..., or of the test set",
     ),
     (scores.Suspicion("empty"), "every list is empty, and scores 0"),
     (

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import Ratings, SettingError, Vocabulary
+from cranfield import Ratings, SettingError
 from cranfield.judgments import Judgments, judge
 from cranfield.metrics import Metric, known_metrics
 from cranfield.rankings import Run
+from cranfield.tables import Vocabulary
 
 THRESHOLD = 3
 TRAIN = {100 + user: dict.fromkeys(range(user, 13), 5) for user in range(13)}

@@ -214,7 +214,7 @@ def test_an_empty_run_is_a_warning():
 def test_strict_makes_every_warning_an_error():
     runs = {"one": _run(), "two": _run()}
     for function in (cf.measure, cf.compare_tools, cf.assess):
-        with pytest.raises(InputError, match=r"one and two hold the same lists.*; fix it, or leave --strict"):
+        with pytest.raises(InputError, match=r"one and two hold the same lists.*; fix it, or leave strict=True"):
             function(runs, TEST, ["P@5"], threshold=4, strict=True)
 
 

@@ -126,7 +126,7 @@ class Asker:
         if compared is None:
             return answer, None
         result = cf.compare(scores, average=setting.average, **averaging, **compared)
-        return answer, _compared(result.frame(), result.verdict)
+        return answer, _compared(result.frame(detail=True), result.verdict)
 
     def scores(self, route: Route) -> cf.Scores:
         setting = self.setting
@@ -190,12 +190,12 @@ class Asker:
             folder / f"test.{ratings}",
             *runs,
             "-q",
-            "--repeated",
-            setting.repeated,
+            "--read",
+            f"repeated={setting.repeated}",
             "--ties",
             setting.ties,
         ]
-        shared += ["--gaps", setting.gaps, "--lists", setting.lists, "--threshold", setting.threshold]
+        shared += ["--read-runs", f"gaps={setting.gaps}", "--lists", setting.lists, "--threshold", setting.threshold]
         shared += ["--average", setting.average, "--undefined", setting.undefined, "--coverage", setting.coverage]
         shared += [word for metric in setting.metrics for word in ("-m", metric)]
         shared += ["--train", folder / f"train.{ratings}"] if setting.train else []
@@ -253,7 +253,7 @@ class Asker:
             segments = {(row["group"], row["system"], row["metric"]): row["mean"] for row in rows}
         answer = _answer(found.scores.step.settings["threshold"], found.scores.per_user(), averages, segments)
         comparison = found.comparison
-        return answer, None if compared is None else _compared(comparison.frame(), comparison.verdict)
+        return answer, None if compared is None else _compared(comparison.frame(detail=True), comparison.verdict)
 
 
 class Refused(Exception):

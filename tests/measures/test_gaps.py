@@ -17,7 +17,7 @@ import cranfield as cf
 from cranfield.biases import bias, estimate
 from cranfield.cli import main
 from cranfield.comparisons import tipping_points
-from cranfield.judgments import read_judged, save_judged
+from cranfield.judgments import read_judged, write_judged
 from cranfield.metrics import known_metrics
 from cranfield.rankings import read_run, write_run
 from cranfield.rankings.lists import LAST_PLACE
@@ -293,7 +293,7 @@ def test_commands_can_close_the_gaps(tmp_path, capsys, command):
     words = [command, "--test", "test.parquet", "a.parquet", "b.parquet", "-m", "RR", "--format", "json"]
     words = [str(tmp_path / word) if word.endswith("parquet") else word for word in words]
     shown = []
-    for gaps in ([], ["--gaps", "keep"], ["--gaps", "close"]):
+    for gaps in ([], ["--read-runs", "gaps=keep"], ["--read-runs", "gaps=close"]):
         main([*words, *gaps, *(["--samples", "2", "--scenario", "users"] if command == "assess" else [])])
         shown.append(json.loads(capsys.readouterr().out))
     assert shown[0] == shown[1]
@@ -322,7 +322,7 @@ def test_a_trec_file_cannot_leave_places_out(tmp_path):
 
 def test_judged_lists_are_saved_with_their_places(tmp_path):
     run = read_run(RUN, name="hits")
-    path = save_judged(cf.judge(run, TEST), tmp_path / "hits.npz")
+    path = write_judged(cf.judge(run, TEST), tmp_path / "hits.npz")
     for source in (run, lambda: run):
         judged = read_judged(path, TEST, source)
         scores = cf.measure(judged, metrics=["RR", "ItemCoverage@3", "Unjudged@9"])
@@ -346,7 +346,7 @@ def test_a_rank_that_is_no_place_is_an_error_with_its_row_or_an_order(tmp_path, 
         cf.measure(run, test, "RR", engine=engine)
     assert str(error.value) == (
         f"{run}, row 3, column 'rank': {shown} is not a place in a list, a whole number from 0 to 10,000,000; fix it, "
-        "or take ranks only as an order with gaps='close' (--gaps close)"
+        "or take ranks only as an order with gaps='close'"
     )
     assert cf.measure(run, test, "RR", engine=engine, gaps="close").average().item() == 1.0
     assert cf.measure(scored, test, "HitRate@1", engine=engine).average().item() == 0.5

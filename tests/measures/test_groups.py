@@ -31,7 +31,7 @@ def _scores(rows, names=("low", "middle", "high")) -> cf.Scores:
         values=np.array([[first], [second]], dtype=float),
         covered=np.ones((2, n), dtype=bool),
         users=np.array(users, dtype=np.int32),
-        user_ids=cf.Vocabulary.of(range(5)),
+        user_ids=cf.tables.Vocabulary.of(range(5)),
         judged=np.array(judged, dtype=np.int64),
         relevant=np.array(judged, dtype=np.int64),
         lower_is_better=(False,),
@@ -68,7 +68,7 @@ def test_equal_groups_are_the_mean_over_groups_of_the_mean_within_each(rows, by,
 @given(LISTS, st.sampled_from(["list", "user"]))
 def test_a_comparison_is_of_the_averages_that_are_reported(rows, by):
     scores = _scores(rows)
-    row = cf.compare(scores, significance="student", by=by, groups="equal").frame().row(0, named=True)
+    row = cf.compare(scores, significance="student", by=by, groups="equal").frame(detail=True).row(0, named=True)
     means = scores.average(by=by, groups="equal")[:, 0]
     np.testing.assert_allclose([row["mean_a"], row["mean_b"]], means, rtol=1e-12, atol=1e-12)
 
@@ -81,12 +81,12 @@ def test_where_every_user_is_in_every_group_a_user_s_value_is_the_mean_over_grou
         for user, own in enumerate(values)
         for place, group in enumerate((0, 0, 1))
     ]
-    scores = replace(_scores(rows, ("low", "high")), user_ids=cf.Vocabulary.of(range(8)))
-    found = cf.compare(scores, significance=test, groups="equal").frame()
+    scores = replace(_scores(rows, ("low", "high")), user_ids=cf.tables.Vocabulary.of(range(8)))
+    found = cf.compare(scores, significance=test, groups="equal").frame(detail=True)
     plain = {
         name: [(np.mean(own[at : at + 2]) + own[at + 2]) / 2 for own in values] for name, at in (("a", 0), ("b", 3))
     }
-    expected = cf.compare(plain, significance=test).frame()
+    expected = cf.compare(plain, significance=test).frame(detail=True)
     for column in ("mean_a", "mean_b", "p", "lower", "upper"):
         np.testing.assert_allclose(found[column].to_numpy(), expected[column].to_numpy(), rtol=1e-7, atol=1e-9)
 
@@ -120,7 +120,9 @@ def test_undefined_and_missing_lists_count_as_decided_within_their_group():
     assert scores.average(groups="equal", undefined="leave out")[0, 0] == pytest.approx((1.0 + 0.2) / 2)
     assert scores.average(groups="equal", coverage="reduced")[0, 0] == pytest.approx((0.5 + 0.4) / 2)
     # A pair is compared over the lists for which both have a value.
-    row = cf.compare(scores, significance="student", groups="equal", undefined="leave out", coverage="reduced").frame()
+    row = cf.compare(scores, significance="student", groups="equal", undefined="leave out", coverage="reduced").frame(
+        detail=True
+    )
     assert row.select("mean_a", "mean_b", "n").row(0) == pytest.approx(((1.0 + 0.4) / 2, (0.5 + 0.4) / 2, 2))
 
 
@@ -136,7 +138,7 @@ def test_each_group_by_itself_is_what_measuring_its_lists_gives():
 
 
 def test_groups_come_with_runs_and_go_through_judged_lists_and_files(tmp_path):
-    vocabulary, items = cf.Vocabulary.of(["ann", "bob"]), cf.Vocabulary.of(["x", "y", "z"])
+    vocabulary, items = cf.tables.Vocabulary.of(["ann", "bob"]), cf.tables.Vocabulary.of(["x", "y", "z"])
     run = cf.Run(
         name="one", user_ids=vocabulary, item_ids=items, users=np.array([0, 0, 1], dtype=np.int32),
         indptr=np.arange(4), items=np.array([1, 0, 1], dtype=np.int32), ranks=np.array([4, 1, 2], dtype=np.int32),
@@ -145,7 +147,7 @@ def test_groups_come_with_runs_and_go_through_judged_lists_and_files(tmp_path):
     )  # fmt: skip
     test = cf.Ratings.of(["ann", "ann", "bob"], ["x", "y", "y"])
     judged = cf.judge(run, test)
-    back = cf.read_judged(cf.save_judged(judged, tmp_path / "one.npz"), test)
+    back = cf.read_judged(cf.write_judged(judged, tmp_path / "one.npz"), test)
     for one in (judged, back):
         scores = cf.measure(one, metrics="RR")
         assert (scores.groups.tolist(), scores.group_names) == ([0, 1, 1], ("head", "tail"))

@@ -60,10 +60,10 @@ def test_measuring_comparing_assessing_and_reporting_join_once_per_run(joins, en
     scores = cf.measure(runs, TEST, ["P@2", "RR"], threshold=4, train=TRAIN, bounds=True)
     comparison = cf.compare(scores)
     assessment = cf.assess(runs, TEST, ["P@2", "nDCG@2"], threshold=4, scenarios="ratings", sizes=[1, 0.5], samples=2)
-    cf.by_popularity(runs, TEST, "P@2", train=TRAIN, lists="condensed")
+    cf.measures.by_popularity(runs, TEST, "P@2", train=TRAIN, lists="condensed")
     cf.compare_tools(runs, TEST, "P@2", threshold=3)
     variants = other_decisions(runs, TEST, ["P@2"], train=TRAIN)
-    cf.write_report(tmp_path / "page.html", scores, comparison, assessment, variants=variants)
+    cf.write_report(scores, tmp_path / "page.html", comparison, assessment, variants=variants)
     assert joins == {"one": 1, "two": 1}
     again = {pair: count for pair, count in encodings.items() if count > 1}
     assert not again, "ids of one vocabulary are looked up in another once"
@@ -123,7 +123,7 @@ def test_every_metric_is_the_same_on_judged_lists_read_back_and_under_any_thresh
     chosen = data.draw(st.lists(st.sampled_from(spellings), min_size=1, max_size=12, unique=True))
     run = read_run(lists, name="run", ties=ties)
     path = tmp_path_factory.mktemp("judged") / "run.npz"
-    cf.save_judged(cf.judge(run, test), path)
+    cf.write_judged(cf.judge(run, test), path)
     similarity = np.ones((test.n_items, test.n_items)) / 2
     for threshold in (1.0, 4.0):
         # A new object is a new run, so it shares nothing with the first.
@@ -152,7 +152,7 @@ def test_the_run_is_only_read_if_a_metric_asks_for_it(tmp_path):
         calls.append(1)
         return run
 
-    path = cf.save_judged(cf.judge(run, TEST), tmp_path / "one.npz")
+    path = cf.write_judged(cf.judge(run, TEST), tmp_path / "one.npz")
     judged = cf.read_judged(path, TEST, reading, train=TRAIN)
     cf.measure(judged, metrics=["P@2", "nDCG@2", "AP", "bpref"], threshold=4)
     cf.measure(judged, metrics="P@2", lists="condensed")
@@ -174,7 +174,7 @@ def test_one_relevant_lists_are_judged_once_and_come_back(joins, tmp_path):
     judged = [cf.judge(run, split.test) for run in runs]
     assert judged[0].judgments is judged[1].judgments
     assert joins == {"popularity": 1, "random": 1}
-    back = [cf.read_judged(cf.save_judged(one, tmp_path / f"{k}.npz"), split.test) for k, one in enumerate(judged)]
+    back = [cf.read_judged(cf.write_judged(one, tmp_path / f"{k}.npz"), split.test) for k, one in enumerate(judged)]
     for lists in (judged, back):
         np.testing.assert_array_equal(cf.measure(lists, metrics=["RR", "nDCG@3"]).values, scores.values)
         np.testing.assert_array_equal(cf.measure(lists, split.test, ["RR", "nDCG@3"]).values, scores.values)
@@ -184,7 +184,7 @@ def test_one_relevant_lists_are_judged_once_and_come_back(joins, tmp_path):
 
 def test_judged_lists_of_another_test_set_or_run_are_refused(tmp_path):
     run, other = read_run(RUNS["one"], name="one"), cf.Ratings.of(["ann"], ["x"])
-    path = cf.save_judged(cf.judge(run, TEST), tmp_path / "one.npz")
+    path = cf.write_judged(cf.judge(run, TEST), tmp_path / "one.npz")
     with pytest.raises(cf.InputError, match="judged by another test set"):
         cf.read_judged(path, other)
     with pytest.raises(cf.InputError, match="is not the one that was judged"):
@@ -203,7 +203,7 @@ def test_judged_lists_of_another_test_set_or_run_are_refused(tmp_path):
 
 
 def test_a_damaged_file_of_judged_lists_is_one_line(tmp_path):
-    path = cf.save_judged(cf.judge({"one": RUNS["one"]}, TEST), tmp_path / "one.npz")
+    path = cf.write_judged(cf.judge({"one": RUNS["one"]}, TEST), tmp_path / "one.npz")
     whole = path.read_bytes()
     for content in (b"", b"text", whole[: len(whole) // 2], whole[:200] + b"\0" * 40 + whole[240:]):
         path.write_bytes(content)
@@ -212,7 +212,7 @@ def test_a_damaged_file_of_judged_lists_is_one_line(tmp_path):
     with pytest.raises(cf.InputError, match="there is no such file"):
         cf.read_judged(tmp_path / "none.npz", TEST)
     with pytest.raises(cf.SettingError, match=r"does not end in .npz"):
-        cf.save_judged(cf.judge({"one": RUNS["one"]}, TEST), tmp_path / "one.dat")
+        cf.write_judged(cf.judge({"one": RUNS["one"]}, TEST), tmp_path / "one.dat")
 
 
 def test_judge_takes_one_run_and_judgments_keep_their_reading():
@@ -235,7 +235,7 @@ def test_a_threshold_means_the_same_for_lists_judged_lists_and_those_of_a_file(t
     run = read_run({"ann": ["y", "x"], "bob": ["x"]}, name="mine")
     expected = cf.measure(run, test, "RR", threshold=threshold).average()
     judged = cf.judge(run, test)
-    path = cf.save_judged(judged, tmp_path / "mine.npz")
+    path = cf.write_judged(judged, tmp_path / "mine.npz")
     for lists in (judged, cf.judge(run, test, threshold=threshold), cf.read_judged(path, test, threshold=threshold)):
         assert cf.measure(lists, metrics="RR", threshold=threshold).average() == expected
     if threshold == "auto":

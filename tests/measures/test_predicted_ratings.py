@@ -38,7 +38,7 @@ def test_a_rating_migrates_to_the_nearest_grade_and_halves_go_up():
 def test_shares_are_those_of_the_metrics(predictions, n, margin):
     run = _run(*predictions)
     judged, cut = judge(run, TEST), "" if n is None else f"@{n}"
-    row = examine_predictions(run, TEST, n=n, margin=margin).sells().row(0, named=True)
+    row = examine_predictions(run, TEST, n=n, margin=margin).frame().row(0, named=True)
     for kind in ("Up", "Down", "Perfect"):
         share = float(np.mean(Metric.of(f"{kind}Sell(margin={margin}){cut}")(judged)))
         assert row[f"{kind.lower()}_sell"] == pytest.approx(share)
@@ -58,8 +58,8 @@ def test_folds_are_put_together():
     first, second = (examine_predictions(_run(*p), TEST) for p in ((5, 3, 1, 4, 2), (4, 4, 4, 4, 4)))
     both = PredictedRatings.join([first, second])
     assert both.migration()["count"].sum() == 10
-    means = [part.sells()["perfect_sell"][0] for part in (first, second)]
-    assert both.sells()["perfect_sell"][0] == pytest.approx(np.mean(means))
+    means = [part.frame()["perfect_sell"][0] for part in (first, second)]
+    assert both.frame()["perfect_sell"][0] == pytest.approx(np.mean(means))
     assert PredictedRatings.join([first]) is first
 
 

@@ -274,7 +274,7 @@ def test_levels_and_margins_leave_out_grades_that_are_not_judgments_on_every_rou
     same(mine, theirs)
     assert "RR(rel=1)" in mine.metrics
     for engine in ("ranges", "memory"):
-        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--relevance-levels", "all",
+        main(["evaluate", "--test", paths[1], paths[0], "-m", "RR", "--levels", "all",
               "--negative-grades", reading, "--engine", engine, "--format", "csv"])  # fmt: skip
         assert "RR(rel=1)" in capsys.readouterr().out
 
@@ -396,7 +396,7 @@ def test_values_beyond_memory_are_mapped_and_say_the_same(tmp_path, spilled, sor
     same(mine, theirs)
     for significance in ("permutation", "student", "wilcoxon", "sign", "bootstrap", "tukey"):
         options = {"metrics": ["nDCG", "RR"], "significance": significance, "subsets": 2}
-        frames = [cf.compare(scores, **options).frame() for scores in (mine, theirs)]
+        frames = [cf.compare(scores, **options).frame(detail=True) for scores in (mine, theirs)]
         assert_frame_equal(*frames, rel_tol=1e-12, abs_tol=1e-12)
     for average in ("median", "trimmed", "geometric", "weighted(by=judged)", "standardised"):
         assert_frame_equal(*(scores.frame(average) for scores in (mine, theirs)), rel_tol=1e-12, abs_tol=1e-14)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cranfield import SettingError, Vocabulary
+from cranfield import SettingError
 from cranfield.measures import Scores, risk, standardise
 from cranfield.measures.risks import georisk, trisk, urisk
+from cranfield.tables import Vocabulary
 
 
 def _scores(values, lower=False):

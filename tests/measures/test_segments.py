@@ -80,7 +80,7 @@ def test_only_the_test_items_of_a_group_count(runs, test_set):
 def test_popularity_groups_are_those_of_by_popularity(runs, test_set):
     train = cf.Ratings.of(["p", "q", "r", "p", "q"], ["x", "x", "x", "y", "z"])
     found = cf.measure_segments(runs, test_set, "Recall@1", by="popularity(groups=2)", train=train)
-    expected = cf.by_popularity(runs, test_set, "Recall@1", train=train, groups=2)
+    expected = cf.measures.by_popularity(runs, test_set, "Recall@1", train=train, groups=2)
     assert _means(found, "Recall@1") == {
         (row["group"], row["system"]): row["mean"] for row in expected.iter_rows(named=True)
     }

@@ -59,5 +59,5 @@ def test_missing_judgments_bound_them(same):
     test = cf.Ratings.of(["ann", "ann"], ["x", "y"], [5, 1])
     judged = cf.judge({"run": {"ann": ["z", "y", "w", "x"]}}, test, threshold=4)
     judged = judged[0] if isinstance(judged, list) else judged
-    assert [end.tolist() for end in cf.bounds("AntiP@4", judged)] == [[0.25], [0.75]]
-    assert [end.tolist() for end in cf.bounds("AntiRR", judged)] == [[0.5], [1.0]]
+    assert [end.tolist() for end in cf.metrics.bounds("AntiP@4", judged)] == [[0.25], [0.75]]
+    assert [end.tolist() for end in cf.metrics.bounds("AntiRR", judged)] == [[0.5], [1.0]]

@@ -29,7 +29,7 @@ def _run(scale, shift=0.0):
 def test_scores_off_the_rating_scale_are_refused_with_an_offer(scale, shift):
     with pytest.raises(SettingError, match=r"RMSE, SDCSE@2 need.* the scores of mine are not on the rating scale of 1"):
         measure({"mine": _run(scale, shift)}, TEST, ["RMSE", "SDCSE@2", "P@2"])
-    with pytest.raises(SettingError, match=r"calibration='isotonic' .--calibration. .* cranfield calibrate"):
+    with pytest.raises(SettingError, match=r"calibration='isotonic' .* cranfield calibrate"):
         measure({"mine": _run(scale, shift)}, TEST, ["RMSE"])
     assert measure({"mine": _run(scale, shift)}, TEST, ["P@2"]).values.shape == (1, 1, 2)
 

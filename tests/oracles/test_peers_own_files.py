@@ -88,13 +88,13 @@ def test_files_of_trec_eval_give_the_values_of_its_code(evaluate, tmp_path, comm
     (tmp_path / "results.test").write_text("\n".join(lines))
     theirs = pytrec_eval.RelevanceEvaluator(qrels, pytrec_eval.supported_measures, relevance_level=level).evaluate(run)
     files = tmp_path / "qrels.test", tmp_path / "results.test"
-    means, values = evaluate(*files, _TREC_EVAL.values(), "--tag", *options)
+    means, values = evaluate(*files, _TREC_EVAL.values(), "--read-runs", "tag=true", *options)
     for name, metric in _TREC_EVAL.items():
         for topic, own in theirs.items():
             # Without relevant items a metric is undefined here, and 0 there.
             assert (values["STANDARD", metric, topic] or 0.0) == pytest.approx(own[name], abs=1e-6), (name, topic)
         assert means["STANDARD", metric] == pytest.approx(np.mean([own[name] for own in theirs.values()]), abs=1e-6)
-    geometric, _ = evaluate(*files, ["AP"], "--tag", "--average", "geometric", *options)
+    geometric, _ = evaluate(*files, ["AP"], "--read-runs", "tag=true", "--average", "geometric", *options)
     expected = np.exp(np.mean([np.log(max(own["map"], 1e-5)) for own in theirs.values()]))
     assert geometric["STANDARD", "AP"] == pytest.approx(expected, abs=1e-6)
 

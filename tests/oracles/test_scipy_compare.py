@@ -12,7 +12,7 @@ from cranfield.comparisons import compare
 
 
 def p_of(a, b, test):
-    return compare({"a": a, "b": b}, significance=test).frame()["p"].item()
+    return compare({"a": a, "b": b}, significance=test).frame(detail=True)["p"].item()
 
 
 pairs = st.integers(0, 10_000).map(

@@ -14,7 +14,7 @@ import pytest
 from cranfield import InputError, Ratings, Run, SettingError
 from cranfield._record import record
 from cranfield.facts.scores import ServedUsers
-from cranfield.judgments import judge, read_judged, save_judged
+from cranfield.judgments import judge, read_judged, write_judged
 from cranfield.rankings import read_run, read_runs, write_run
 
 FRAME = pl.DataFrame(
@@ -429,4 +429,4 @@ def test_a_record_says_which_users_lists_were_made_for(made_of, made_for, tmp_pa
     run = read_run(path)
     assert run.made_for == made_for
     test = Ratings.of(["u1"], ["b"])
-    assert read_judged(save_judged(judge(run, test), tmp_path / "judged.npz"), test).ranked.made_for == made_for
+    assert read_judged(write_judged(judge(run, test), tmp_path / "judged.npz"), test).ranked.made_for == made_for

@@ -295,7 +295,7 @@ def test_missing_values_and_unseen_categories_add_nothing(ratings, name):
 
 @pytest.mark.neural
 def test_a_context_that_is_not_there_is_named(ratings, described):
-    with pytest.raises(InputError, match=r"neumf uses features of users.*--user-features"):
+    with pytest.raises(InputError, match=r"neumf uses features of users.*user_features"):
         recommender("neumf(context=users)").fit(ratings)
     with pytest.raises(SettingError, match="gmf has no parameter 'context'"):
         recommender("gmf(context=users)")

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cranfield import InputError, MissingExtraError, SettingError
+from cranfield import InputError, SettingError
+from cranfield._errors import MissingExtraError
 from cranfield.data import Ratings
 from cranfield.recommenders import (
     SYSTEMS,

@@ -19,7 +19,7 @@ def ratings(users=12, items=9):
 
 def test_a_missing_pyspark_is_one_line_that_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(cf.MissingExtraError) as missing:
+    with pytest.raises(cf.errors.MissingExtraError) as missing:
         recommender("spark-als").fit(ratings())
     assert (
         str(missing.value)

@@ -20,7 +20,7 @@ def found():
 
 
 def test_the_page_has_the_verdict_the_orders_and_what_cannot_be_known(found, monkeypatch):
-    monkeypatch.setattr(section, "orders_figure", lambda _: None)
+    monkeypatch.setattr(cf.biases.Bias, "plot", lambda _: None)
     monkeypatch.setattr(section, "figure", lambda name, _, caption: f"{name}: {caption}")
     made = page("Bias", section.bias_sections(found))
     assert "Ranking by popularity alone reaches" in made
@@ -32,7 +32,7 @@ def test_the_page_has_the_verdict_the_orders_and_what_cannot_be_known(found, mon
 
 
 def test_the_orders_have_a_panel_for_each_protocol(found):
-    panels = section.orders_figure(found).to_dict()["concat"]
+    panels = found.plot().to_dict()["concat"]
     titles = [panel["layer"][0]["encoding"]["x"]["title"] for panel in panels]
     assert [code for _, code in titles] == [f"({protocol.name})" for protocol in found.protocols]
 

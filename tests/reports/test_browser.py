@@ -327,7 +327,7 @@ def test_every_table_can_be_downloaded_with_the_numbers_of_its_frame(
     page = open_page()
     frames = {
         "leaderboard": leaderboard_frame(measured, cf.compare(measured)),
-        "pairs": cf.compare(measured).frame(),
+        "pairs": cf.compare(measured).frame(detail=True),
         "quantiles": quantiles(measured),
         "per-user": measured.per_user(),
         **{f"trust-{study}": assessment.frame(study) for study in ("advice", "robustness", "power", "correlation")},
@@ -433,7 +433,7 @@ def test_the_matrix_shows_relative_differences_with_their_intervals_from_either_
     page = open_page()
     page.locator("#pairs-show").select_option(label="relative difference, with its interval")
     cells = page.locator(".matrix tbody td").all_inner_texts()
-    rows = cf.compare(measured).frame().filter(metric=measured.metrics[0])
+    rows = cf.compare(measured).frame(detail=True).filter(metric=measured.metrics[0])
     row = rows.filter(pl.col("relative_upper").is_finite()).sort(pl.col("relative").abs()).row(-1, named=True)
     ratios = np.array([1 + row[name] for name in ("relative", "relative_lower", "relative_upper")])
     for value, low, high in (ratios - 1, (1 / ratios - 1)[[0, 2, 1]]):

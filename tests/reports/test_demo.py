@@ -51,7 +51,7 @@ def command(tmp_path_factory, without_drawing):
     with pytest.MonkeyPatch.context() as patch, without_drawing(), redirect_stdout(out), redirect_stderr(err):
         patch.setattr("cranfield.cli.demo.demo", kept)
         patch.setattr("cranfield._terminal._PATIENCE", float("inf"))
-        main(["demo", "--size", "small", "--out", str(folder)])
+        main(["demo", "small", "--out", str(folder)])
     return Command(made[0], told, folder, out.getvalue(), err.getvalue())
 
 

@@ -78,7 +78,7 @@ def test_p_values_have_the_spread_between_repetitions_in_them(make_scores):
     explored = explore([("test", join_folds(parts, range(3)))])
     row = explored.find(**explored.label("test", parts[0], "P@5"))
     best = SYSTEMS[int(np.argmax(explored.means[row]))]
-    crossed = cf.compare(parts, baseline=best, correction="none").frame()
+    crossed = cf.compare(parts, baseline=best, correction="none").frame(detail=True)
     assert set(crossed["method"]) == {"crossed"}
     expected = np.minimum(6 * crossed["p"].to_numpy(), 1)
     assert [p for p in explored.p[row] if p == p] == pytest.approx(expected.tolist())
@@ -125,7 +125,9 @@ def test_the_decisions_of_the_page_are_among_them(make_scores):
         assert found.means[row].tolist() == scores.average(**{**asked, "average": average})[:, 0].tolist()
     row = found.find(**found.label("test", scores, "Recall@5"))
     best = SYSTEMS[int(np.argmax(found.means[row]))]
-    alone = cf.compare(scores, significance="student", correction="none", baseline=best, undefined="leave out").frame()
+    alone = cf.compare(scores, significance="student", correction="none", baseline=best, undefined="leave out").frame(
+        detail=True
+    )
     expected = np.minimum(6 * alone["p"].to_numpy(), 1)
     assert [p for p in found.p[row] if p == p] == pytest.approx(expected.tolist())
 

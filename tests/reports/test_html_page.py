@@ -122,7 +122,7 @@ def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, 
     tables = embedded(made)["files"]
     for name, frame in (
         ("leaderboard", leaderboard_frame(scores, comparison)),
-        ("pairs", comparison.frame()),
+        ("pairs", comparison.frame(detail=True)),
         ("per-user", scores.per_user()),
     ):
         back = pl.read_csv(tables[f"{name}.csv"].encode(), infer_schema_length=None)
@@ -137,7 +137,7 @@ def test_tables_to_download_hold_the_numbers_of_the_frames_and_no_formula(made, 
 
 def test_the_advice_on_metrics_stands_on_the_page_with_its_numbers(made, assessment):
     text = "".join(read(made).texts)
-    assert all(one in text for one in assessment.sentences())
+    assert all(one in text for one in assessment.verdict)
     back = pl.read_csv(embedded(made)["files"]["trust-advice.csv"].encode())
     assert back["score"].to_list() == assessment.frame("advice")["score"].to_list()
 
@@ -194,7 +194,7 @@ def test_titles_are_escaped():
 
 
 def test_a_single_system_has_a_page_that_says_so(make_scores, tmp_path):
-    path = write_report(tmp_path / "deep" / "one.html", make_scores(systems=("only",)))
+    path = write_report(make_scores(systems=("only",)), tmp_path / "deep" / "one.html")
     made = path.read_text()
     assert "There is one system, only, and nothing to compare it with." in made
     assert 'id="explorer"' not in made
@@ -222,7 +222,7 @@ def test_no_lists_at_all_have_a_page_that_says_so():
     none = np.zeros(0, dtype=np.int64)
     scores = cf.Scores(
         ("a", "b"), ("P@1",), np.zeros((2, 1, 0)), np.zeros((2, 0), dtype=bool), none.astype(np.int32),
-        cf.Vocabulary.of([1]), none, none, (False,),
+        cf.tables.Vocabulary.of([1]), none, none, (False,),
     )  # fmt: skip
     assert "nothing can be said" in report(scores)
 
@@ -282,7 +282,7 @@ def test_missing_libraries_are_named_with_the_remedy(scores, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "altair", None)
-    with pytest.raises(cf.MissingExtraError, match=r"drawing needs altair.*cranfield\[report\]"):
+    with pytest.raises(cf.errors.MissingExtraError, match=r"drawing needs altair.*cranfield\[report\]"):
         report(scores)
 
 

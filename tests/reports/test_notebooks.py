@@ -76,10 +76,6 @@ def test_one_system_shows_itself(split, runs, rows_shown):
     assert rows_shown(alone) == 1
 
 
-def test_an_assessment_is_drawn_too(assessment):
-    assert "<figure><svg" in assessment._repr_html_()
-
-
 def test_experiments_show_what_they_found(tmp_path, rows_shown):
     rows = "".join(f"{u},{i},{(u + i) % 5 + 1}\n" for u in range(9) for i in range(9))
     (tmp_path / "ratings.csv").write_text(f"user,item,rating\n{rows}")

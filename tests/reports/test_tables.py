@@ -70,7 +70,7 @@ def test_without_tests_there_are_no_marks_and_with_a_baseline_daggers(make_score
     assert "letters" not in leaderboard_frame(scores).columns
     comparison = cf.compare(scores, baseline=SYSTEMS[0])
     made = leaderboard_table(scores, comparison)
-    worse = comparison.frame().filter(better=SYSTEMS[0])["system_a"].to_list()
+    worse = comparison.frame(detail=True).filter(better=SYSTEMS[0])["system_a"].to_list()
     assert worse
     assert {row[0].text for row in made.rows if row[1].raised == "‡"} == set(worse)
     assert f"† significantly better, ‡ significantly worse than {SYSTEMS[0]}" in made.caption

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import Ratings, Run, SettingError, Vocabulary, simulate
+from cranfield import Ratings, Run, SettingError, simulate
 from cranfield.simulate import tastes
+from cranfield.tables import Vocabulary
 
 
 @pytest.fixture(scope="module")

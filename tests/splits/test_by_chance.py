@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
-from cranfield import ImpossibleSplitError, Ratings, splits
+from cranfield import Ratings, splits
+from cranfield._errors import ImpossibleSplitError
 from cranfield._numbers import count_text
 
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, simulate, splits
+from cranfield import Ratings, SettingError, simulate, splits
+from cranfield._errors import ImpossibleSplitError
 from cranfield.data import filters
 
 # How many of 40 users rate each item.

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
-from cranfield import ImpossibleSplitError, Ratings, SettingError, read, splits
+from cranfield import Ratings, SettingError, read, splits
+from cranfield._errors import ImpossibleSplitError
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5), st.integers(0, 30)), min_size=1, max_size=40

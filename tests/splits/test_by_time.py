@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield import Ratings, SettingError, splits
 from cranfield import _checks as check
+from cranfield._errors import ImpossibleSplitError
 
 TIMES = st.lists(st.integers(0, 12), min_size=1, max_size=40)
 

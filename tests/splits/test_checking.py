@@ -149,7 +149,7 @@ def test_a_random_split_shows_no_shift_and_a_split_by_popularity_a_large_one():
     rare = ratings.item_counts[ratings.items] < np.median(ratings.item_counts)
     odd = check_split(ratings.keep(~rare | (rng.random(len(ratings)) < 0.3)), ratings.keep(rare))
     assert odd.counts["shift"]["popularity"]["D"] > 0.25
-    assert any("shift of item popularity from training to test is large" in one for one in odd.sentences())
+    assert any("shift of item popularity from training to test is large" in one for one in odd.verdict)
 
 
 def test_leaving_one_rating_of_each_user_out_is_no_shift_of_activity():
@@ -159,7 +159,7 @@ def test_leaving_one_rating_of_each_user_out_is_no_shift_of_activity():
 
 
 def test_the_sentences_say_what_can_and_cannot_be_answered():
-    said = check_split(splits.temporal(_grid(), validation=0.1)).sentences()
+    said = check_split(splits.temporal(_grid(), validation=0.1)).verdict
     assert said[0].startswith("Split(temporal: train")
     can = next(sentence for sentence in said if sentence.startswith("It can show"))
     assert "knowing only the past" in can
@@ -167,7 +167,7 @@ def test_the_sentences_say_what_can_and_cannot_be_answered():
 
 
 def test_one_test_item_of_each_user_cannot_show_how_several_are_ranked():
-    said = check_split(splits.leave_out(_grid(), which="last")).sentences()
+    said = check_split(splits.leave_out(_grid(), which="last")).verdict
     assert "how several test items of a user are ranked" in next(one for one in said if one.startswith("It cannot"))
 
 

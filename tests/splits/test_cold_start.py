@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield import Ratings, SettingError, splits
+from cranfield._errors import ImpossibleSplitError
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 9)),

@@ -214,7 +214,7 @@ def test_mistakes_are_one_line(reading, message):
 
 
 def test_a_unit_that_the_data_do_not_have_is_refused():
-    with pytest.raises(cf.ImpossibleSplitError, match="unit=basket needs baskets or sessions"):
+    with pytest.raises(cf.errors.ImpossibleSplitError, match="unit=basket needs baskets or sessions"):
         cf.splits.leave_out(toy(), l=1, which="last", unit="basket")
     with pytest.raises(cf.SettingError, match="no unit=user; the splits cold_users and strong_generalisation"):
         cf.splits.random(toy(), unit="user")
@@ -358,7 +358,7 @@ def test_the_bias_of_lists_with_repeats_is_relative_to_all_items():
 def test_a_user_with_one_basket_is_an_error_or_stays_in_training():
     frame = {"user": [1, 1, 1, 1, 2, 2], "item": [*"xyxzxy"], "basket": [1, 1, 2, 3, 1, 1]}
     ratings = cf.read(frame, basket="basket")
-    with pytest.raises(cf.ImpossibleSplitError, match="1 of 2 users have fewer than the 2 baskets for training and to"):
+    with pytest.raises(cf.errors.ImpossibleSplitError, match="1 of 2 users have fewer than the 2 baskets for"):
         cf.splits.leave_out(ratings, l=1, which="last")
     split = cf.splits.leave_out(ratings, l=1, which="last", short="train")
     assert set(pairs(split.test)) == {(1, "z")}

@@ -59,7 +59,7 @@ def test_another_split_stays_unless_forced(tmp_path):
     splits.write(splits.random(RATINGS, seed=1), tmp_path)
     before = (tmp_path / "train.parquet").read_bytes()
     for other in (splits.random(RATINGS, seed=2), splits.k_fold(RATINGS, k=2)):
-        with pytest.raises(SettingError, match=r"already holds another split; choose another folder .* --force"):
+        with pytest.raises(SettingError, match=r"already holds another split; choose another folder .* force=True"):
             splits.write(other, tmp_path)
     assert (tmp_path / "train.parquet").read_bytes() == before
     assert (tmp_path / "split.json").exists()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, read, splits
+from cranfield import Ratings, SettingError, read, splits
+from cranfield._errors import ImpossibleSplitError
 from cranfield._settings import settings
 from cranfield.data import filters
 
@@ -184,7 +185,7 @@ def test_a_single_rating_is_no_split(method):
             "random(tain=0.8)",
             "random has no parameter 'tain'; did you mean 'train'?",
         ),
-        ("random(zzz=0.8)", "random has no parameter 'zzz'; known: exact, seed, train, unit, validation"),
+        ("random(zzz=0.8)", "random has no parameter 'zzz'; known: exact, seed, test, train, unit, validation"),
     ],
 )
 def test_a_wrong_setting_is_named(method, message):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cranfield import ImpossibleSplitError, Ratings, SettingError, splits
+from cranfield import Ratings, SettingError, splits
+from cranfield._errors import ImpossibleSplitError
 from cranfield.data import filters
 from cranfield.splits.parts import places
 

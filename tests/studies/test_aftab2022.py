@@ -69,7 +69,7 @@ def test_the_numbers_are_those_of_recommending_and_measuring_by_hand(found, worl
     for m, name in enumerate(names):
         values = dict(_rows(found, version, part="average", metric=name).select("system", "value").iter_rows())
         assert values == pytest.approx(dict(zip(scores.systems, means[:, m])))
-    p = cf.compare(scores, correction="none", coverage="reduced", metrics=["SDCSE@10"]).frame()["p"].to_list()
+    p = cf.compare(scores, correction="none", coverage="reduced", metrics=["SDCSE@10"]).rows["p"].to_list()
     assert _rows(found, version, part="pair", metric="SDCSE")["p"].to_list() == pytest.approx(p)
 
 

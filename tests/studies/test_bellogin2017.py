@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranfield as cf
-from cranfield import ImpossibleSplitError, SettingError
+from cranfield import SettingError
+from cranfield._errors import ImpossibleSplitError
 from cranfield._figures import definition
 from cranfield.studies import replicate
 from cranfield.studies.bellogin2017 import dataset_of, prepared, work

@@ -261,7 +261,7 @@ def test_estimates_are_those_of_the_library():
     runs = cf.recommend(split, ["popularity", "knn(k=10)"], length=10)
     above, below = estimator_sums(runs, split, 4.0, 0)
     own = above.sum(axis=2) / below.sum(axis=2)
-    frame = estimate(runs, split.test, train=split.train, threshold=4, resamples=1).frame.filter(metric="P@10")
+    frame = estimate(runs, split.test, train=split.train, threshold=4, resamples=1).frame().filter(metric="P@10")
     for number, name in enumerate(("IPS", "SNIPS", "DR (item mean)", "DR (svd)")):
         expected = [frame.filter(system=run.name, estimator=name)["estimate"].item() for run in runs]
         assert own[number].tolist() == pytest.approx(expected), name

@@ -15,10 +15,10 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield._table import Cell, Table, answer_and_table, places
+from cranfield._table import Cell, Table, answer_and_table, html_paragraphs, places
 from cranfield.across.effects import DatasetEffects
 from cranfield.across.standing import OverDatasets, effect_text
-from cranfield.facts import Fact, html_paragraphs, p_text, sentences
+from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import across as across_facts
 from cranfield.metrics import metric_label
 

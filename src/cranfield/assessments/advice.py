@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
+from cranfield._result import Result
 from cranfield._streams import stream
 from cranfield._table import Cell, Table
 from cranfield.assessments.holding import held
@@ -111,7 +112,7 @@ def _mean_tau(x: NDArray[np.int8], y: NDArray[np.int8], weights: NDArray[np.floa
 
 
 @dataclass(frozen=True, eq=False)
-class Advice:
+class Advice(Result):
     """A ranked recommendation of metrics.
 
     Parameters
@@ -128,6 +129,7 @@ class Advice:
         The number of systems.
     """
 
+    drawn = ("score", "lower", "upper", "metric", "average")
     rows: pl.DataFrame
     weights: Mapping[str, float]
     criteria: tuple[str, ...]
@@ -171,7 +173,6 @@ class Advice:
             systems=self.systems,
         )
 
-    @property
     def facts(self) -> list[Fact]:
         """The metric to trust, over which other choices it stays first, and what to do without a clear choice."""
         choice, facts = self.fact, list[Fact]([self.fact])
@@ -222,9 +223,6 @@ class Advice:
 
     def __repr__(self) -> str:
         return f"Advice({self.best[0]}, of {len(self.rows)} candidates)"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 _CRITERIA = (

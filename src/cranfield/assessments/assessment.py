@@ -15,18 +15,19 @@ from numpy.typing import NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError, nearest
-from cranfield._figures import Style, inline
+from cranfield._figures import Style
 from cranfield._files import whole_file, write_text
 from cranfield._numbers import to_decimals
 from cranfield._polars import write_parquet
 from cranfield._record import Step
-from cranfield._table import answer_and_table, csv_of
+from cranfield._result import Figures, Result
+from cranfield._table import Table, answer_and_table, csv_of
 from cranfield._terminal import progress
 from cranfield.assessments import summary
 from cranfield.assessments.advice import Advice, Evidence, advise
 from cranfield.assessments.power import ranking_alike
 from cranfield.assessments.scenarios import SCENARIOS
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact
 from cranfield.facts import assessment as assessment_facts
 from cranfield.metrics import properties_of
 from cranfield.rankings import file_name
@@ -36,7 +37,7 @@ STUDIES = ("robustness", "values", "power", "curves", "correlation", "groups", "
 
 
 @dataclass(frozen=True, eq=False)
-class Assessment:
+class Assessment(Result):
     """The result of `assess`.
 
     Parameters
@@ -55,6 +56,14 @@ class Assessment:
         The p-values that ``power`` summarises.
     step
         The decisions, with notes.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> cf.assess(runs, test, "P@1", scenarios="users", sizes=[1, 0.5], samples=2)
+    Assessment(2 systems, 1 metrics, 1 averages, 1 scenarios)
     """
 
     systems: tuple[str, ...]
@@ -160,18 +169,18 @@ class Assessment:
             curves=named(self.curves, shown),
         )
 
-    def plot(self, study: str = "robustness", **options: Any) -> Any:
-        """Return a study as an Altair chart; `cranfield.assessments.figures` has one function per study."""
+    @property
+    def figures(self) -> Figures:
+        """One figure per study; see `cranfield.assessments.figures`."""
         from cranfield.assessments import figures
 
-        return figures.FIGURES[_checks.one_of("study", study, figures.FIGURES)](self, **options)
+        return figures.FIGURES
 
-    def save(self, folder: str | Path, *, figures: bool = True, style: Style = "paper") -> list[Path]:
+    def _save_all(self, folder: Path, *, figures: bool = True, style: Style = "paper", **_: Any) -> list[Path]:
         """Write every study as CSV, and every figure as SVG, PDF and PNG in a style; return the files.
 
         The figures show the first average; those of each further average are in a folder with its name.
         """
-        folder = Path(folder)
         frames = {folder / "frames" / f"{study}.csv": self.frame(study) for study in STUDIES}
         written = [write_text(path, csv_of(frame)) for path, frame in frames.items() if frame.height]
         with whole_file(folder / "frames" / "samples.parquet") as temporary:
@@ -267,15 +276,10 @@ class Assessment:
         keys = product(self.averages, self.metrics)
         return np.array([tested.get(key, tested.get((stand_in, key[1]), nothing)) for key in keys])
 
-    def sentences(self) -> list[str]:
-        """Return the results in words, one sentence per study."""
-        return sentences(self.facts)
-
-    @cached_property
     def facts(self) -> list[Fact]:
-        """The facts of the studies in the order in which they are said."""
+        """Return the facts of the studies in the order in which they are said."""
         kept = [fact for name in self.scenarios for fact in self._order_kept(name)]
-        return [*self.advice().facts, *kept, *self._told_apart(), *self._rank_alike(), *self._agreeing()]
+        return [*self.advice().facts(), *kept, *self._told_apart(), *self._rank_alike(), *self._agreeing()]
 
     def _order_kept(self, scenario: str) -> list[Fact]:
         mean = (
@@ -322,9 +326,13 @@ class Assessment:
             raise SettingError(f"no metric {family!r} was assessed{nearest(family, known)}")
         return sorted(members, key=lambda name: int(name.rpartition("@")[2]) if "@" in name else 1 << 60)
 
+    def table(self) -> Table:
+        """Return the advice as a table for people."""
+        return self.advice().table()
+
     def __str__(self) -> str:
-        answer, *others = self.facts
-        table = self.advice().table()
+        answer, *others = self.verdict
+        table = self.table()
         return answer_and_table(answer, table, [*others, *table.notes, *self.step.notes])
 
     def __repr__(self) -> str:
@@ -332,7 +340,3 @@ class Assessment:
             f"Assessment({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.averages)} averages, "
             f"{len(self.scenarios)} scenarios)"
         )
-
-    def _repr_html_(self) -> str:
-        study = "robustness" if self.scenarios else "correlation"
-        return html_paragraphs(self.facts) + self.advice().table().html() + inline(lambda: self.plot(study))

@@ -11,6 +11,7 @@ import polars as pl
 
 from cranfield import _checks
 from cranfield._record import Step
+from cranfield._result import Result
 from cranfield._table import Cell, Table
 from cranfield.comparisons import (
     Comparing,
@@ -23,13 +24,13 @@ from cranfield.comparisons import (
     spelled_test,
     tested_average,
 )
+from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import assessment as assessment_facts
-from cranfield.facts import p_text, sentences
 from cranfield.measures import Averaging, Scores, Undefined, join_folds
 
 
 @dataclass(frozen=True, eq=False)
-class DiscriminativePower:
+class DiscriminativePower(Result):
     """The result of `discriminative_power`.
 
     Parameters
@@ -47,6 +48,7 @@ class DiscriminativePower:
     rows: pl.DataFrame
     curves: pl.DataFrame
     alpha: float
+    drawn = ("dp", "metric")
     step: Step = field(default_factory=lambda: Step("discriminative_power"))
 
     def frame(self) -> pl.DataFrame:
@@ -83,16 +85,16 @@ class DiscriminativePower:
         caption = f"{pairs} pairs of systems; test: {test}; a low DP is a high discriminative power"
         return Table(header, cells, caption, sentences(self.step.notes))
 
-    def __str__(self) -> str:
+    def facts(self) -> list[Fact]:
+        """Return the metric that tells most systems apart."""
         best = {name: self.rows[name][0] for name in ("metric", "pairs", "dp", "significant")}
-        said = assessment_facts.ToldApart(**best, alpha=self.alpha).in_short
-        return f"{said}\n\n{self.table().text()}"
+        return [assessment_facts.ToldApart(**best, alpha=self.alpha)]
+
+    def __str__(self) -> str:
+        return f"{self.facts()[0].brief}\n\n{self.table().text()}"
 
     def __repr__(self) -> str:
         return f"DiscriminativePower({self.rows['metric'].n_unique()} metrics)"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def ranking_alike(curves: pl.DataFrame) -> tuple[assessment_facts.RankAlike, ...]:
@@ -195,10 +197,8 @@ def power_of(
 def _summary(compared: Comparison) -> pl.DataFrame:
     """Return one row per metric: DP, the median p-value and the share of pairs that differ."""
     p = pl.col("p").drop_nans()
-    return (
-        compared.frame()
-        .group_by("metric", maintain_order=True)
-        .agg(dp=p.sum(), median_p=p.median(), significant=(p < compared.alpha).mean(), pairs=p.len())
+    return compared.rows.group_by("metric", maintain_order=True).agg(
+        dp=p.sum(), median_p=p.median(), significant=(p < compared.alpha).mean(), pairs=p.len()
     )
 
 
@@ -220,8 +220,7 @@ def _bootstrapped(
 
 def _curves(compared: Comparison) -> pl.DataFrame:
     return (
-        compared.frame()
-        .filter(pl.col("p").is_not_nan())
+        compared.rows.filter(pl.col("p").is_not_nan())
         .sort("p", descending=True, maintain_order=True)
         .with_columns(place=pl.int_range(1, pl.len() + 1).over("metric"))
         .select("metric", "place", "p", "system_a", "system_b")

@@ -225,7 +225,8 @@ def audit(
         if out is not None:
             audited.save(Path(out))
         return audited
-    if not isinstance(experiment, Experiment | str | Path):
+    is_file = isinstance(experiment, Mapping) and "data" in experiment  # its content; otherwise lists by system
+    if not (is_file or isinstance(experiment, Experiment | str | Path)):
         raise SettingError("ranked lists are audited with the test ratings; give them as test=...")
     _refuse("an experiment", of_lists)
     experiment, out = experiment_and_folder(experiment, out, seed)
@@ -296,7 +297,7 @@ class AuditPlan:
 
 
 def plan_audit(
-    experiment: Experiment | str | Path,
+    experiment: Experiment | Mapping[str, Any] | str | Path,
     out: str | Path | None = None,
     *,
     preset: str | None = None,

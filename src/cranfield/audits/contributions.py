@@ -16,7 +16,7 @@ from cranfield.audits.grid import Floats
 from cranfield.recommenders import blas_threads, in_threads
 
 Singles = NDArray[np.float32]
-Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 
 RESAMPLES = 200  # default number of times the users are resampled
 _BLOCK = 128  # number of universes per matrix product: fixed, so that sums do not depend on the number of threads
@@ -174,7 +174,7 @@ def interval(observed: float, drawn: Floats, level: float = 0.95) -> tuple[float
     return float(max(observed + low - middle, 0.0)), float(min(observed + high - middle, 1.0))
 
 
-def _in_blocks(function: Callable[[slice], Result], n_universes: int) -> list[Result]:
+def _in_blocks(function: Callable[[slice], Answered], n_universes: int) -> list[Answered]:
     rows = [slice(start, min(start + _BLOCK, n_universes)) for start in range(0, n_universes, _BLOCK)]
     with progress("Resampling users", total=len(rows), unit="blocks") as bar, blas_threads(1):
         return in_threads(function, rows, bar)

@@ -182,7 +182,7 @@ def _too_short(judged: Judged, cutoff: int | None) -> NDArray[np.bool_]:
 def _training_counts(judged: Judged) -> Floats:
     train, judgments = judged.context.train, judged.judgments
     if train is None:
-        raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+        raise SettingError("weighted(by=train) needs the training ratings; give them as train=...")
     codes = train.user_ids.codes(judgments.user_ids.ids(judgments.users))
     return np.append(train.user_counts, 0)[codes].astype(np.float64)
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cranfield import _checks
 from cranfield._errors import SettingError, suggestion
-from cranfield._figures import inline
-from cranfield._table import answer_and_table
+from cranfield._result import Figures, Result
+from cranfield._table import Table, answer_and_table
 from cranfield.audits import verdict
 from cranfield.audits.contributions import RESAMPLES, UserContributions, resampled_averages, user_counts
 from cranfield.audits.flips import Rule
@@ -27,7 +27,7 @@ from cranfield.audits.significance import SIGNIFICANCE_KINDS, rows_of_tests
 from cranfield.audits.tables import pair_tables
 from cranfield.audits.truth import OPTION_KINDS, PAIR_KINDS, KnownValues, TruthFindings, truth_of
 from cranfield.comparisons import holm
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
 
 OWN_COLUMNS = (
@@ -58,7 +58,7 @@ _FLIP_KINDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class Audit(Result):
     """What happens to the winner under other decisions.
 
     It is made by `Audit.of` and prints as its verdict.
@@ -352,13 +352,8 @@ class Audit:
             return self.systems_at_start
         return (first, self.baseline, *(system for system in others if system != self.baseline))
 
-    @cached_property
-    def verdict(self) -> list[str]:
-        """The verdict: how often systems rank first, and the result for the two best ones of the starting point."""
-        return sentences(self.facts())
-
     def facts(self) -> list[Fact]:
-        """Return the facts of the verdict in the order in which they are said."""
+        """Return how often systems rank first, and the result for the two best ones of the starting point."""
         answer, *others = self.pair_facts()
         return [answer, *self.rank_facts(), *others, *self.advice_facts()]
 
@@ -384,22 +379,22 @@ class Audit:
         """Return the verdict on a pair of systems; by default the two best under the starting point."""
         return sentences(self.pair_facts(first, second))
 
-    def plot(self, kind: str = "curve", **options: Any) -> Any:
-        """Return a figure as an Altair chart.
+    @property
+    def figures(self) -> Figures:
+        """The kinds ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence``, ``ranks``.
 
-        Parameters
-        ----------
-        kind
-            ``curve`` (the specification curve), ``map`` (the share led, by option), ``influence`` or ``ranks``.
-        options
-            The options of the figure in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs
-            are positive where the first leads), ``answer`` of the influence, ``style``.
+        Their options are in `cranfield.audits.figures`: the pair of systems (``first``, ``second``; signs are positive
+        where the first leads), ``answer`` of the influence, ``style``.
         """
         from cranfield.audits import figures
 
-        return figures.FIGURES[_checks.one_of("kind", kind, figures.FIGURES)](self, **options)
+        return figures.FIGURES
 
-    def save(self, folder: str | Path) -> list[Path]:
+    def table(self) -> Table:
+        """Return the decisions that change who leads, for the two systems of the verdict, as a table for people."""
+        return pair_tables(self, PairView.of(self))["flips"]
+
+    def _save_all(self, folder: Path, **_: Any) -> list[Path]:
         """Write ``universes.parquet``, ``influence.csv``, ``flips.csv`` and ``audit.json``; return the files.
 
         Also writes ``significance.csv`` if other tests or corrections were opened, ``truth.csv`` if a truth is known,
@@ -407,17 +402,14 @@ class Audit:
         """
         from cranfield.audits.files import save_audit
 
-        return save_audit(self, Path(folder))
+        return save_audit(self, folder)
 
     def __str__(self) -> str:
         answer, *others = self.facts()
-        return answer_and_table(answer, pair_tables(self, PairView.of(self))["flips"], [*others, *self.notes])
+        return answer_and_table(answer, self.table(), [*others, *self.notes])
 
     def __repr__(self) -> str:
         return f"Audit({len(self.systems)} systems, {self.grid!r})"
-
-    def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts()[:1]) + inline(lambda: self.plot("curve"))
 
 
 def _check(grid: Grid, systems: tuple[str, ...], averages: Floats, terms: UserContributions) -> None:

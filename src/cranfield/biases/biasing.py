@@ -221,9 +221,9 @@ def _judged(
 ) -> tuple[list[Judged], Split]:
     """Return the judged lists, those of popularity among them, and the split of their ratings."""
     if test is None:
-        raise SettingError("runs are measured against test ratings; give them as test=... (--test FILE)")
+        raise SettingError("runs are measured against test ratings; give them as test=...")
     if train is None:
-        raise SettingError("popularity is counted in the training ratings; give them as train=... (--train FILE)")
+        raise SettingError("popularity is counted in the training ratings; give them as train=...")
     if len(train) == 0:
         raise InputError("the training set has no ratings, so nothing is popular", remedy="give some")
     test = as_test(test)

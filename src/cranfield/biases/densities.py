@@ -7,11 +7,14 @@ from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
+from cranfield._figures import histogram
+from cranfield._result import Figures, Result
 from cranfield._table import Table
 from cranfield.data import AUTO, Relevance
 from cranfield.facts import Fact
@@ -25,7 +28,7 @@ _MOST_ROUNDS, _CLOSE, _TINY = 1_000, 1e-7, 1e-300  # of scaling odds: at most, u
 
 
 @dataclass(frozen=True, eq=False)
-class Density:
+class Density(Result):
     r"""The share of relevant items in target sets, the reference for any precision.
 
     .. math::
@@ -86,6 +89,20 @@ class Density:
         """Return ρ, σ, δ, t and the prediction for random ranking, by name."""
         names = ("rho", "sigma", "delta", "t", "predicted_random")
         return {name: float(getattr(self, name)) for name in names}
+
+    def facts(self) -> list[Fact]:
+        """Return the precision of a random ranking, measured and predicted."""
+        return [bias_facts.RandomPrecision(self.rho, self.predicted_random, self.t)]
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per quantity: ``quantity, value``."""
+        values = self.as_dict()
+        return pl.DataFrame({"quantity": list(values), "value": list(values.values())})
+
+    @property
+    def figures(self) -> Figures:
+        """``lists``: the share of relevant items among the targets of each list."""
+        return {"lists": lambda density, **options: histogram(density.rho_of_lists, "ρ of a list", "lists", **options)}
 
     def table(self) -> Table:
         """Return the same as a table."""

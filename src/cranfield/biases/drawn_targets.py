@@ -130,7 +130,7 @@ def _check_whole(judged: Judged, sizes: NDArray[np.int64]) -> None:
         raise InputError(
             f"the lists of {name} end at {longest:,} of {int(sizes.max()):,} candidates, so the ranks beyond are "
             "not known",
-            remedy="rank all candidates: recommend with length='all' (--length all)",
+            remedy="rank all candidates: recommend with length='all'",
         )
 
 

@@ -19,6 +19,7 @@ from cranfield import _checks as check
 from cranfield._errors import MissingExtraError, SettingError
 from cranfield._numbers import DASH, number_text
 from cranfield._record import Step
+from cranfield._result import Result
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.biases.propensities import PROPENSITY_KINDS, Propensities, fit_propensities, given_propensities
@@ -45,13 +46,13 @@ _BLOCK = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
-class Estimates:
+class Estimates(Result):
     """The estimated scores of systems, by each estimator."""
 
     # One row per system, metric and estimator: the estimate, its interval, the number of observed relevant items it
     # is based on, their effective sample size, and the largest amount by which ``clip`` can lower it (for IPS; null
     # for others).
-    frame: pl.DataFrame
+    rows: pl.DataFrame
     propensities: Propensities  # the propensities that were used
     # The lowest relevant rating, the cut-off, the lowest propensity, and the confidence of the intervals.
     threshold: float
@@ -60,6 +61,26 @@ class Estimates:
     level: float
     notes: tuple[Fact, ...] = ()  # what was left out and why, and estimates that are based on few ratings
     warnings: tuple[Fact, ...] = ()
+
+    drawn = ("estimate", "lower", "upper", "system", "metric", "estimator")
+
+    def facts(self) -> list[Fact]:
+        """Return the system with the highest estimate by each metric and estimator, the warnings and the notes."""
+        known = self.rows.filter(pl.col("estimate").is_not_nan()).sort("estimate", descending=True)
+        best = known.unique(["metric", "estimator"], keep="first", maintain_order=True)
+        columns = ("metric", "estimator", "system", "estimate", "lower", "upper")
+        order = self.rows.select("metric", "estimator").unique(maintain_order=True)
+        rows = order.join(best, on=["metric", "estimator"], maintain_order="left").select(columns).iter_rows()
+        return [*(bias_facts.HighestEstimate(*row) for row in rows), *self.warnings, *self.notes]
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per system, metric and estimator.
+
+        Columns: ``system, metric, estimator``; the ``estimate`` with its interval ``lower, upper``; the number of
+        ``observed`` relevant items it is based on, their ``effective`` sample size; and ``clip_bias``, the largest
+        amount by which ``clip`` can lower it (for IPS; null for others).
+        """
+        return self.rows
 
     def table(self) -> Table:
         """Return the estimates with their intervals: one row per system, metric and estimator."""
@@ -71,15 +92,12 @@ class Estimates:
                 f"{row['effective']:,.0f} of {row['observed']:,}",
                 DASH if row["clip_bias"] is None else f"≤ {row['clip_bias']:.4f}",
             ]
-            for row in self.frame.iter_rows(named=True)
+            for row in self.rows.iter_rows(named=True)
         ]
         interval = f"{self.level:.0%} interval"
         header = ["system", "metric", "estimator", "estimate", interval, "effective", "lost by clip"]
         caption = f"Estimates under {self.propensities.kind} propensities"
         return Table(header, rows, caption, sentences([*self.warnings, *self.notes]))
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def estimate(
@@ -133,6 +151,15 @@ def estimate(
     resamples, level, seed
         Intervals are percentiles of bootstrap resamples of users, in which the propensities are rescaled so that
         their sum is the number of test ratings of the resample.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.simulate.world(60, 50, 900, seed=1).ratings, seed=1)
+    >>> runs = cf.recommend(split, ["popularity", "random"])
+    >>> estimates = cf.estimate(runs, split.test, train=split.train, threshold=4, resamples=10)
+    >>> estimates.frame()["estimator"].unique(maintain_order=True).to_list()[:2]
+    ['observed', 'IPS']
     """
     n, resamples = check.whole("n", n), check.whole("resamples", resamples, at_most=check.MOST_DRAWS)
     level, seed = check.share("level", level), check.whole("seed", seed, at_least=0)
@@ -140,9 +167,7 @@ def estimate(
     if not 0 <= clip <= 1:
         raise SettingError(f"clip={clip:g} is not a probability; give a number from 0 to 1")
     if train is None:
-        raise SettingError(
-            "popularity and propensities come from training ratings; give them as train=... (--train FILE)"
-        )
+        raise SettingError("popularity and propensities come from training ratings; give them as train=...")
     split = as_split(train, as_test(test))
     judged = as_judged(runs, split.test, threshold, Context(split.train), ties=ties, gaps=gaps)
     for run in as_runs(judged, ties):

@@ -18,11 +18,14 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError
+from cranfield._result import Result
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield._terminal import progress
 from cranfield.biases.densities import Density, density_of
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact
+from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Context, Judged, Judgments, NegativeGrades, RunFacts, as_judged, as_test, judged_by
 from cranfield.measures import (
     DEFAULT_METRICS,
@@ -45,7 +48,7 @@ _MEANS = ("mean", "weighted")
 
 
 @dataclass(frozen=True, eq=False)
-class RatioToRandom:
+class RatioToRandom(Result):
     """The averages of systems compared with that of a random ranking of the same targets."""
 
     # The scores of the systems, and the expected scores of a random ranking, as the scores of one system.
@@ -55,6 +58,16 @@ class RatioToRandom:
     targets: float  # the mean number of targets per list
     averaging: Averaging  # how lists are averaged
     density: Density | None = None  # ρ, σ, δ and t of the targets; None without training ratings
+
+    drawn = ("times_random", "system", "metric")
+
+    def facts(self) -> list[Fact]:
+        """Return how far the systems are above a random ranking by each metric."""
+        known = self.frame().drop_nulls("times_random")
+        ranges = known.group_by("metric", maintain_order=True).agg(
+            least=pl.col("times_random").min(), most=pl.col("times_random").max()
+        )
+        return [bias_facts.TimesRandom(*row) for row in ranges.iter_rows()]
 
     def frame(self) -> pl.DataFrame:
         """Return one row per system and metric: the average, that of random, its error, and the ratio.
@@ -86,9 +99,6 @@ class RatioToRandom:
         if self.density is not None:
             notes.append(f"Targets: {self.density.symbols}; ρ is the precision of a random ranking.")
         return Table(["system", *self.scores.metrics], rows, "Scores divided by the score of a random ranking", notes)
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def _chance_text(value: float, error: float) -> str:

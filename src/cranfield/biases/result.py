@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._figures import ACCENT, Style, altair, data_of, themed, tips
 from cranfield._numbers import DASH, number_text, percent_text
+from cranfield._result import Figures, Result
 from cranfield._settings import settings
 from cranfield._table import Table, answer_and_table
 from cranfield.biases.densities import Density
@@ -20,7 +23,7 @@ from cranfield.biases.estimators import Estimates
 from cranfield.biases.protocols import Protocol
 from cranfield.biases.random_rankings import RatioToRandom
 from cranfield.comparisons import Comparison
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import bias as bias_facts
 from cranfield.metrics import kendall_tau_b
 
@@ -30,7 +33,7 @@ _OF_PAIR = ("system_a", "system_b", "after", "cause")
 
 
 @dataclass(frozen=True, eq=False)
-class Bias:
+class Bias(Result):
     """The result of `bias`.
 
     Parameters
@@ -96,7 +99,7 @@ class Bias:
         ratings. (Both have the same users, so the standard error is too large rather than too small.)
         """
         verdicts = {name: {(a, b): better for a, b, better in self._better(name)} for name in self.comparisons}
-        margins = {name: compared.frame() for name, compared in self.comparisons.items()}
+        margins = {name: compared.rows for name, compared in self.comparisons.items()}
         rows = []
         for protocol in self.protocols[1:]:
             name, control = protocol.name, bias_facts.CONTROLS[protocol.name]
@@ -117,7 +120,7 @@ class Bias:
 
     def _better(self, protocol: str) -> list[tuple[str, str, str | None]]:
         """Return each pair with the system that is significantly better, or None if neither is."""
-        columns = self.comparisons[protocol].frame().select("system_a", "system_b", "better", "significant")
+        columns = self.comparisons[protocol].rows.select("system_a", "system_b", "better", "significant")
         return [(a, b, better if significant else None) for a, b, better, significant in columns.iter_rows()]
 
     @cached_property
@@ -129,13 +132,17 @@ class Bias:
             for protocol in self.protocols[1:]
         }
 
+    def frame(self) -> pl.DataFrame:
+        """Return `orders`."""
+        return self.orders
+
     @property
-    def verdict(self) -> list[str]:
-        """The results in words; the first sentence says whether the winner depends on popularity."""
-        return sentences(self.facts())
+    def figures(self) -> Figures:
+        """``orders``: the averages under each protocol with their intervals."""
+        return {"orders": _orders}
 
     def facts(self) -> list[Fact]:
-        """Return the facts of the verdict in the order in which they are said."""
+        """Return whether the winner depends on popularity, what popularity explains, and what it changes."""
         return [*self._on_winner(), *self._on_shares(), *self._on_orders(), *self._on_changes()]
 
     def _on_winner(self) -> Iterator[Fact]:
@@ -211,7 +218,7 @@ class Bias:
 
     def tables(self) -> dict[str, Table]:
         """Return the tables by name: what popularity explains, the orders, the changed conclusions, and others."""
-        tables = {"popularity": self._shares_table(), "orders": self._orders_table()}
+        tables = {"popularity": self._shares_table(), "orders": self.table()}
         if self.changes.height:
             tables["conclusions"] = self._changes_table()
         tables["groups"] = self._groups_table()
@@ -243,7 +250,8 @@ class Bias:
         header = ["system", self.metric, *explained]
         return Table(header, rows, f"How much of {self.metric} popularity explains under {bias_facts.CHOSEN}", [])
 
-    def _orders_table(self) -> Table:
+    def table(self) -> Table:
+        """Return the average and the place of each system under each protocol as a table for people."""
         names = [protocol.name for protocol in self.protocols]
         cells = {
             (row["protocol"], row["system"]): f"{number_text(row['mean'])} ({row['place']})"
@@ -286,19 +294,36 @@ class Bias:
             "density": self.density.as_dict(),
             "predicted": self.predicted.to_dicts(),
             "departures": sentences(self.departures),
-            "estimates": None if self.estimates is None else self.estimates.frame.to_dicts(),
+            "estimates": None if self.estimates is None else self.estimates.frame().to_dicts(),
         }
 
     def __str__(self) -> str:
         answer, *remarks = self.facts()
-        shown = answer_and_table(answer, self._orders_table(), [*remarks, *self.caveats])
+        shown = answer_and_table(answer, self.table(), [*remarks, *self.caveats])
         if not settings.details:
             return shown
         others = (table for name, table in self.tables().items() if name != "orders")
         return "\n\n".join([shown, *(table.text() for table in others)])
 
-    def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts()[:1]) + self._orders_table().html()
+
+def _orders(answer: Bias, *, style: Style = "screen") -> Any:
+    """Return the averages under each protocol, with their intervals, one panel per protocol."""
+    alt = altair()
+    names = [protocol.name for protocol in answer.protocols]
+    systems = answer.orders.filter(protocol=names[0]).sort("place", maintain_order=True)["system"].to_list()
+    charts = []
+    for k, name in enumerate(names):
+        rows = answer.orders.filter(pl.col("protocol") == name)
+        # Two panels in a row, which a phone shows whole; the first has the names.
+        named = alt.Axis(labels=k % 2 == 0, ticks=k % 2 == 0)
+        base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None, axis=named))
+        title = [bias_facts.NAMES[name], f"({name})"]
+        tooltip = tips(system="system", mean=("mean", ".4f"), lower=("lower end", ".4f"), upper=("upper end", ".4f"))
+        line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
+        point = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1)
+        point = point.encode(x=alt.X("mean:Q", title=title), tooltip=tooltip)
+        charts.append((line + point).properties(width=125, height=24 * len(systems)))
+    return themed(alt.concat(*charts, columns=2), style)
 
 
 def _moved(control: pl.DataFrame, other: pl.DataFrame, alpha: float) -> NDArray[np.bool_]:

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
+from cranfield._result import Result
 from cranfield._table import Table
 from cranfield.biases.random_rankings import RandomTargets
 from cranfield.data import AUTO, Ratings
+from cranfield.facts import Fact
+from cranfield.facts import bias as bias_facts
 from cranfield.judgments import Context, Judgments, as_judged, as_test, judged_by
 from cranfield.metrics import Metric, as_metrics
 from cranfield.rankings import Run
@@ -42,12 +45,12 @@ _WIDER = (1.0, 2.0, 4.0, 8.0)
 
 
 @dataclass(frozen=True, eq=False)
-class CorrectedMetrics:
+class CorrectedMetrics(Result):
     """Metrics of sampled ranks, and their estimates for the whole catalogue.
 
     Parameters
     ----------
-    frame
+    rows
         One row per metric: its mean among the sampled items (``sampled``), the ``estimate`` for the whole catalogue, an
         interval of all values that agree with the sampled ranks, and whether it is ``identified``: whether the width of
         the interval is at most half the estimate.
@@ -57,10 +60,21 @@ class CorrectedMetrics:
         The estimator, and the confidence level of the interval.
     """
 
-    frame: pl.DataFrame
+    rows: pl.DataFrame
     n_ranks: int
     estimator: str
     level: float
+
+    drawn = ("estimate", "lower", "upper", "metric")
+
+    def facts(self) -> list[Fact]:
+        """Return what each metric is on the whole catalogue."""
+        columns = ("metric", "sampled", "estimate", "lower", "upper", "identified")
+        return [bias_facts.WholeCatalogue(*row) for row in self.rows.select(columns).iter_rows()]
+
+    def frame(self) -> pl.DataFrame:
+        """Return one row per metric; see ``rows``."""
+        return self.rows
 
     def table(self, system: str = "") -> Table:
         """Return a table for people, optionally with the name of the system; unidentified values are marked."""
@@ -71,16 +85,13 @@ class CorrectedMetrics:
                 f"{row['estimate']:.4f}" if row["identified"] else "not identified",
                 f"[{row['lower']:.4f}, {row['upper']:.4f}]",
             ]
-            for row in self.frame.iter_rows(named=True)
+            for row in self.rows.iter_rows(named=True)
         ]
         header = ["metric", "among sampled", "whole catalogue", f"{self.level:.0%} interval"]
         unclear = "Not identified: values in the whole interval agree with the sampled ranks. Rank all candidates."
-        notes = [] if self.frame["identified"].all() else [unclear]
+        notes = [] if self.rows["identified"].all() else [unclear]
         of_system = f"{system}: sampled" if system else "Sampled"
         return Table(header, rows, f"{of_system} metrics corrected, {self.n_ranks:,} ranks", notes)
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def correct_sampled(
@@ -130,7 +141,7 @@ def correct_sampled(
     --------
     >>> import numpy as np
     >>> result = correct_sampled(np.ones(500), "HitRate@10", sampled=99, candidates=100)
-    >>> result.frame["identified"].to_list()
+    >>> result.frame()["identified"].to_list()
     [True]
     """
     wanted = as_metrics(metrics)
@@ -194,14 +205,14 @@ def correct_runs(
     >>> import cranfield as cf
     >>> split = cf.splits.random(cf.simulate.world(60, 50, 900, seed=1).ratings, seed=1)
     >>> runs = cf.recommend(split, "popularity", relevant="one", nonrelevant=20, threshold=4)
-    >>> correct_runs(runs, split.test, train=split.train)["popularity"].frame["metric"].to_list()
+    >>> correct_runs(runs, split.test, train=split.train)["popularity"].frame()["metric"].to_list()
     ['HitRate@10', 'nDCG@10']
     """
     judged = as_judged(runs, as_test(test), threshold, Context(train))
     if any(lists.ranked is None or not lists.ranked.one_relevant for lists in judged):
         raise SettingError("only lists of one relevant item among drawn ones can be corrected; see relevant='one'")
     if train is None:
-        raise SettingError("the training ratings determine which items could be drawn; give train=... (--train FILE)")
+        raise SettingError("the training ratings determine which items could be drawn; give train=...")
     judgments = judged[0].judgments
     whole = Judgments.of(as_test(test), judgments.threshold)
     pool = RandomTargets.of([judged_by(_no_lists(whole), whole, Context(train))], candidates=candidates)

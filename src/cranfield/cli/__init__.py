@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from cranfield._errors import CranfieldError
 from cranfield._settings import Settings, settings
 from cranfield._starting import SHORT_OF_MEMORY, is_short_of_memory, release
 from cranfield._terminal import one_line
 from cranfield._version import __version__
-from cranfield.cli._options import CommandGroup, Stopped, common_options
+from cranfield.cli._options import CommandGroup, Stopped, common_options, in_words_of
 from cranfield.cli._output import drop, printed_notes, unread_is_dropped
 
 _COMMANDS = {
@@ -75,6 +76,10 @@ class LazyGroup(CommandGroup):
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command without importing them."""
+        return [CompletionItem(name, help=said) for name, said in _COMMANDS.items() if name.startswith(incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
@@ -126,7 +131,8 @@ def _told(error: Exception) -> str | None:
     if isinstance(error, click.ClickException):
         return _in_a_line(error)
     if isinstance(error, CranfieldError):
-        return str(error) if error.page is None else f"{error}; see {error.page}"
+        message = str(error) if error.command is None else in_words_of(error.command, str(error))
+        return message if error.page is None else f"{message}; see {error.page}"
     if is_short_of_memory(error):
         return SHORT_OF_MEMORY.format(f" ({error})" if str(error) else "")
     if isinstance(error, OSError):

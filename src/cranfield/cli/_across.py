@@ -8,7 +8,7 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield.across import SCALES, WEIGHTS, compare_datasets
-from cranfield.cli._options import choice_option, process_options
+from cranfield.cli._options import HelpfulCommand, choice_option, process_options
 from cranfield.cli._output import output_options, put, put_result
 from cranfield.experiments import Results
 
@@ -20,7 +20,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="[DIR]...")
 @click.option(
     "--across", is_flag=True, help="Compare over the datasets of experiments; each DIR is one of their folders."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -18,6 +18,7 @@ from cranfield.cli._options import (
     Decorator,
     add_options,
     choice_option,
+    completed,
     decision_option,
     decision_options,
     refuse_idle,
@@ -25,10 +26,10 @@ from cranfield.cli._options import (
     strict_option,
 )
 from cranfield.cli._output import tell
-from cranfield.cli._reading import RUN_READING_OPTIONS, SharedColumns, for_file, reading_options, run_reading_options
+from cranfield.cli._reading import SharedColumns, for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, Relevance, read
 from cranfield.judgments import NONE, Cataloguing, Context, Judged, NegativeGrades, as_judged, with_live
-from cranfield.metrics import at_levels, levels_of
+from cranfield.metrics import at_levels, known_metrics, levels_of
 from cranfield.rankings import Ranking, Run, read_runs, read_test
 from cranfield.splits import REPEATS, counted_test
 from cranfield.tables import spark_session
@@ -44,9 +45,7 @@ class MeasuringOptions:
     test: str
     threshold: float | str | None
     train: str | None
-    run_format: str | None
     test_format: Any
-    tag: bool
     strict: bool
     reading: Mapping[str, Any]
     run_reading: Mapping[str, Any]
@@ -97,7 +96,7 @@ class MeasuringOptions:
         if twice is not None:
             raise SettingError(f"{twice} is given twice as a run; give each run once")
         columns = SharedColumns({role: self.reading[role] for role in ("user", "item")})
-        of_runs = {**self.run_reading, "ties": self.ties, "format": self.run_format, "tag": self.tag}
+        of_runs = {**self.run_reading, "ties": self.ties}
         of_ratings = {name: value for name, value in self.reading.items() if name not in ("user", "item", *_WRITTEN)}
         if self.validation is not None and self.train is None:
             raise SettingError("--validation goes with --train; give the training ratings, or leave it out")
@@ -222,16 +221,6 @@ _ENGINE = (
 engine_options: Decorator[Any] = partial(add_options, _ENGINE)
 """Gives a command of `measuring_options` ``--engine``, ``--memory`` and ``--master``."""
 
-_OF_FILES = (
-    click.option("--run-format", metavar="NAME", help="The format of the runs.  [default: detected]"),
-    click.option(
-        "--test-format",
-        type=click.Choice(["ratings", "qrels"]),
-        help="The format of the test file.  [default: detected]",
-    ),
-    click.option("--tag", is_flag=True, help="Name systems after the tag in their TREC run instead of the file."),
-    strict_option,
-)
 threshold_option = decision_option(measures.Measuring.decisions()["threshold"], metavar="R")
 _OPTIONS = (
     click.argument("runs", nargs=-1, required=True, metavar="RUN..."),
@@ -254,13 +243,13 @@ _OPTIONS = (
         get_args(NegativeGrades),
         "What test grades below 0 mean: judged as not relevant, not judged, or pooled but not judged.",
     ),
-    *_OF_FILES,
+    strict_option,
 )
 
-LIST_OPTIONS = ("run_format", "test_format", "tag", "strict", *RUN_READING_OPTIONS)
+LIST_OPTIONS = ("strict", "read_runs")
 """The names of the options of ranked lists that `list_options` adds, in addition to those of ratings."""
 
-levels_option = decision_option(measures.Measuring.decisions()["levels"], option="relevance-levels")
+levels_option = decision_option(measures.Measuring.decisions()["levels"])
 catalogue_option = decision_option(Cataloguing.decisions()["catalogue"], metavar="FILE|train|none")
 segment_option = click.option(
     "--segment",
@@ -288,29 +277,26 @@ def measuring_options(command: Callable[..., Any]) -> Callable[..., Any]:
         _check_outputs(measuring, {name: options[name] for name in _OUTPUTS if options.get(name) is not None})
         return command(measuring=measuring, **options)
 
-    return add_options(_OPTIONS, reading_options(run_reading_options(with_measuring)))
+    return add_options(_OPTIONS, reading_options(run_reading_options(with_measuring, of_lists=True), of_test=True))
 
 
-def list_options(without: Collection[str] = ()) -> Decorator[Any]:
+def list_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command that may read ranked lists the options for their files.
 
     It receives ``load``, which takes the runs, the test file, the training file or None, and the threshold, and returns
     their contents; and the dictionary ``reading``, for other files of ratings.
     """
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def with_files(**options: Any) -> Any:
-            how = {name: options.pop(name) for name in ("run_format", "test_format", "tag", "strict", "run_reading")}
+    @wraps(command)
+    def with_files(**options: Any) -> Any:
+        how = {name: options.pop(name) for name in ("test_format", "strict", "run_reading")}
 
-            def load(runs: tuple[str, ...], test: str, train: str | None, threshold: Any) -> Loaded:
-                return MeasuringOptions(runs, test, threshold, train, reading=options["reading"], **how).load()
+        def load(runs: tuple[str, ...], test: str, train: str | None, threshold: Any) -> Loaded:
+            return MeasuringOptions(runs, test, threshold, train, reading=options["reading"], **how).load()
 
-            return command(load=load, **options)
+        return command(load=load, **options)
 
-        return add_options(_OF_FILES, reading_options(run_reading_options(with_files, without=without)))
-
-    return add
+    return strict_option(reading_options(run_reading_options(with_files, of_lists=True), of_test=True))
 
 
 _OUTPUTS = ("out", "per_user", "migration", "report")
@@ -340,6 +326,7 @@ def metric_option(default: tuple[str, ...]) -> Decorator[Any]:
         default=default,
         metavar="METRIC",
         help="A metric, such as P@10, 'nDCG(gain=exp)@100' or my_module:my_metric@10. Repeat for more.",
+        **completed(known_metrics),
     )
     return lambda command: option(runs_named_code("metrics")(command))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import Field
 from functools import partial, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +16,7 @@ from click.core import ParameterSource
 
 from cranfield._checks import size
 from cranfield._decisions import DecisionGroup
-from cranfield._errors import SettingError, nearest
+from cranfield._errors import CranfieldError, SettingError, nearest
 from cranfield._own_code import allowing
 from cranfield._settings import settings
 
@@ -29,12 +31,98 @@ def add_options(options: Iterable[Decorator[Any]], command: Command) -> Command:
     return command
 
 
+_GROUPS: Mapping[str, Sequence[str]] = {
+    "Input": (
+        "data", "known", "observed", "test", "train", "validation", "profiles", "item_groups", "features", "fold",
+        "folds", "trains", "judgments", "negatives", "from_path", "filters", "split", "read", "read_runs",
+        "unpack_limit", "strict", "overlap", "repeats", "like", "allow_code",
+    ),
+    "Output": (
+        "out", "format", "report", "wanted", "show", "style", "figures", "per_user", "migration", "study",
+        "most_notes", "truth", "force", "fail", "resume", "dry_run", "published",
+    ),
+    "Process": ("engine", "memory", "master", "jobs", "seed", "threads", "quiet", "details"),
+}  # fmt: skip
+"""The options of a command by group, as its help shows them; others are decisions."""
+
+_RARE = frozenset({
+    "by", "catalogue", "clip", "correct_sampled", "coverage", "decimals", "details", "engine", "features", "figures",
+    "fill", "folds", "interval", "item_groups", "judgments", "keep_seen", "levels", "master", "memory", "method",
+    "migration", "negative_grades", "new_users", "nonrelevant", "over_draws", "overlap", "profiles", "relevant",
+    "repeats",
+    "resamples", "strict", "style", "subset_size", "subsets", "threads", "ties", "trains", "undefined", "unjudged",
+    "unpack_limit", "unrated", "validation", "weights",
+})  # fmt: skip
+"""Options that only ``--help-all`` shows, where a command has more than `MOST_SHOWN`."""
+
+MOST_SHOWN = 30
+"""Maximum number of options that ``--help`` shows."""
+
+
+class HelpfulCommand(click.Command):
+    """A command whose ``--help`` shows at most 30 options, by group, and ``--help-all`` every one."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help`` and ``--help-all``."""
+        return [*super().get_params(ctx), *([_HELP_ALL] if self.hides(ctx) else [])]
+
+    def hides(self, ctx: click.Context) -> bool:
+        """Whether ``--help`` does not show every option."""
+        return sum(isinstance(own, click.Option) for own in self.params) > MOST_SHOWN
+
+    def shown(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options that the help shows."""
+        every = not self.hides(ctx) or ctx.meta.get(_EVERY, False)
+        return [own for own in self.get_params(ctx) if every or own.name not in _RARE]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options by group."""
+        records: dict[str, list[tuple[str, str]]] = {}
+        for own in self.shown(ctx):
+            record = own.get_help_record(ctx) if isinstance(own, click.Option) else None
+            if record is not None:
+                group = next((name for name, names in _GROUPS.items() if own.name in names), "Decisions")
+                group = "Process" if {"--help", "--help-all"} & {*own.opts} else group
+                records.setdefault(group, []).append(record)
+        for group in ("Input", "Decisions", "Output", "Process"):
+            if group in records:
+                with formatter.section(group):
+                    formatter.write_dl(records[group])
+
+
+_EVERY = f"{__name__}.every"
+
+
+def _help_all(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_EVERY] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all, help="Show every option."
+)
+
+
 class CommandGroup(click.Group):
     """Commands in the order in which they are defined."""
+
+    command_class = HelpfulCommand
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
         return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; an error notes it, so that its message names the command's options."""
+        try:
+            return super().invoke(ctx)
+        except CranfieldError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if error.command is None:
+                error.command = command
+            raise
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -44,6 +132,44 @@ class CommandGroup(click.Group):
         if args and args[0] not in names and not args[0].startswith("-"):
             ctx.fail(f"there is no command {args[0]!r}{nearest(args[0], names)}")
         return super().resolve_command(ctx, args)
+
+
+# Messages: the library names keywords (``train=...``), and a command the option of the same name (``--train``).
+
+_KEYWORD = re.compile(
+    r"""\w[\w.:-]*\([^()]*\)|(?<![\w-])(?P<name>[a-z]\w*)=(?P<value>\.\.\.|'[^']*'|[^\s,;:()'.]+(?:\.[^\s,;:()'.]+)*)"""
+)
+
+
+def in_words_of(command: click.Command, message: str) -> str:
+    """Return a message of the library with keywords as the options of a command; what is spelled stays."""
+    schemas: dict[str, list[str]] = {}
+    for own in command.params:
+        for key in getattr(own.type, "keys", ()):
+            schemas.setdefault(key, []).append(own.opts[0])
+            schemas.setdefault(f"{key}_{own.name}", []).append(f"{own.opts[0]} {key}=")
+    options = {name: own for own in command.params if isinstance(own, click.Option) for name in _names(own)}
+
+    def said(match: re.Match[str]) -> str:
+        name, value = match["name"], (match["value"] or "").strip("'")
+        own = options.get(name or "") or options.get(f"no_{name}" if value == "False" else "")
+        if own is not None:
+            given = "" if value in ("...", "True", "False") else f" {value}"
+            word = own.secondary_opts[0] if value == "False" and own.secondary_opts else max(own.opts, key=len)
+            return word + given
+        if name in schemas:
+            given = {"None": "none", "False": "none"}.get(value, value)
+            words = " or ".join(schemas[name])
+            return f"{words}{given}" if words.endswith("=") else f"{words} {name}={given}"
+        return match[0]
+
+    for name in ("unpack_limit", "threads"):
+        message = message.replace(f"cranfield.settings.{name}", f"--{name.replace('_', '-')}")
+    return _KEYWORD.sub(said, message)
+
+
+def _names(option: click.Option) -> set[str]:
+    return {str(option.name), *(word.lstrip("-").replace("-", "_") for word in option.opts)}
 
 
 # Options of the process.
@@ -117,9 +243,15 @@ def choice_option(name: str, choices: Sequence[str], help: str) -> Decorator[Any
     return click.option(name, type=click.Choice(choices), default=choices[0], help=help)
 
 
+def completed(names: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """Return how a shell completes an option that takes one of these names, or more than a name."""
+    return {"shell_complete": lambda _, __, incomplete: [name for name in names() if name.startswith(incomplete)]}
+
+
 def systems_option(help: str) -> Decorator[Any]:
     """Return the option ``-s``, which may be repeated; code that it names may be run."""
-    return click.option("--system", "-s", "systems", multiple=True, metavar="SYSTEM", help=help)
+    names = completed(lambda: import_module("cranfield.recommenders").SYSTEMS)
+    return click.option("--system", "-s", "systems", multiple=True, metavar="SYSTEM", help=help, **names)
 
 
 def runs_named_code(option: str) -> Decorator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -19,11 +18,12 @@ import polars as pl
 
 from cranfield._errors import CranfieldError, CranfieldWarning, SettingError
 from cranfield._files import whole_file, write_text
-from cranfield._polars import sink_parquet, write_csv, write_parquet
+from cranfield._polars import sink_parquet
+from cranfield._result import as_json, check_frame_file, frame_text, write_frame
 from cranfield._settings import settings
-from cranfield._table import Table, csv_of
+from cranfield._table import Table
 from cranfield._terminal import Progress, heard_by, shown, shown_lines
-from cranfield.cli._options import Command, Decorator
+from cranfield.cli._options import Command, Decorator, in_words_of
 from cranfield.tables import spark_session
 
 # Text on standard output and standard error.
@@ -80,7 +80,7 @@ def put_result(result: Any, format: str, out: str | None) -> None:
     elif format == "json" and hasattr(result, "as_dict"):
         put(as_json(result.as_dict()), out)
     else:
-        put(written(result.frame(), format), out)
+        put(frame_text(result.frame(), format), out)
 
 
 def put_tables(tables: Sequence[Table], format: str, out: str | None, most_notes: int | None = None) -> None:
@@ -99,7 +99,9 @@ def printed_notes() -> Iterator[None]:
         python = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            context = click.get_current_context(silent=True)
             note = " ".join(str(message).split())
+            note = note if context is None else in_words_of(context.command, note)
             if not issubclass(category, CranfieldWarning):
                 python(message, category, *place, **more)
             elif note not in said:
@@ -112,24 +114,6 @@ def printed_notes() -> Iterator[None]:
 
 
 # Formats and files.
-
-
-def written(frame: pl.DataFrame, format: str) -> str:
-    """Return a tidy frame as CSV (in which no cell is a formula) or JSON (a list of rows)."""
-    return csv_of(frame) if format == "csv" else as_json(frame.to_dicts())
-
-
-def as_json(value: Any) -> str:
-    """Return a value as JSON text; NaN and infinity are null."""
-    return json.dumps(_plain(value), indent=1, default=str, ensure_ascii=False) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def output_options(*formats: str) -> Decorator[Any]:
@@ -181,26 +165,6 @@ def make_folder(out: str | Path) -> None:
         ) from error
 
 
-def check_frame_file(out: str) -> str:
-    """Return the extension of a file that a frame can be written to."""
-    ending = Path(out).suffix.lower()
-    if ending not in (".parquet", ".csv", ".tsv", ".json") and (Path(out).is_file() or not Path(out).exists()):
-        raise SettingError(f"{out} does not end in a known format; name it .parquet, .csv, .tsv or .json")
-    return ending
-
-
-def put_frame(frame: pl.DataFrame, out: str) -> None:
-    """Write a tidy frame to a file: Parquet, JSON, TSV or CSV, depending on its extension."""
-    ending = check_frame_file(out)
-    with whole_file(out) as temporary:
-        if ending == ".parquet":
-            write_parquet(frame, temporary)
-        elif ending == ".tsv":
-            write_csv(frame, temporary, separator="\t")
-        else:
-            temporary.write_text(written(frame, "json" if ending == ".json" else "csv"), encoding="utf-8")
-
-
 def put_values(scores: Any, out: str) -> None:
     """Write the values of every list to a file, or to a folder of Parquet files on a file system that Spark knows.
 
@@ -215,7 +179,7 @@ def put_values(scores: Any, out: str) -> None:
         with whole_file(out) as temporary:
             sink_parquet(blocks, temporary)
     else:
-        put_frame(pl.concat(blocks), out)
+        write_frame(pl.concat(blocks), out)
 
 
 def put_on_spark(frame: Any, out: str) -> None:

@@ -1,22 +1,39 @@
-"""The options for reading files of ratings and of ranked lists."""
+"""``--read`` and ``--read-runs``: how files of ratings and of ranked lists are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
-from cranfield._errors import SettingError, suggestion
+from cranfield._checks import one_of
+from cranfield._errors import SettingError, nearest, suggestion
 from cranfield._files import meant
-from cranfield.cli._options import add_options, choice_option, unpack_option
+from cranfield.cli._options import add_options, unpack_option
 from cranfield.data import READING, Ratings, read
 from cranfield.rankings import Gaps
 from cranfield.tables import MissingColumnError, is_parquet
 
 Read = TypeVar("Read")
+
+SchemaKeys = Mapping[str, tuple[Callable[[str], Any], str]]
+"""The keys of a schema: how the text of each is read, and what it says."""
+
+_PAIR = re.compile(r"""\s*(?P<key>[^\s=,]+)\s*=\s*(?P<value>"[^"]*"|'[^']*'|,(?=\s*(?:,|$))|[^,]*?)\s*(?:,|$)""")
+_WORDS: Mapping[str, Any] = {"none": None, "true": True, "false": False}
+
+
+def _word(text: str) -> Any:
+    return _WORDS.get(text.lower(), text)
+
+
+def _or_none(text: str) -> str | bool:
+    return False if text.lower() in ("none", "false") else text
 
 
 def _with_tabs(text: str) -> str:
@@ -24,134 +41,156 @@ def _with_tabs(text: str) -> str:
     return text.replace("\\t", "\t")
 
 
-_OPTIONS = (
-    click.option("--user", metavar="COLUMN", help="The column of users: its name, or its position counted from 1."),
-    click.option("--item", metavar="COLUMN", help="The column of items."),
-    click.option("--rating", metavar="COLUMN", help="The column of ratings."),
-    click.option("--no-rating", is_flag=True, help="There are no ratings: count every row as 1 (implicit feedback)."),
-    click.option("--time", metavar="COLUMN", help="The column of times."),
-    click.option("--no-time", is_flag=True, help="Ignore times."),
-    click.option(
-        "--separator", type=_with_tabs, metavar="TEXT", help="The separator between fields: ',' or '::' or '\\t', ..."
-    ),
-    click.option("--header/--no-header", default=None, help="Whether the first row holds the column names."),
-    click.option("--no-quote", is_flag=True, help="Treat quotes as ordinary characters."),
-    click.option("--encoding", default=READING["encoding"], metavar="NAME", help="The text encoding."),
-    click.option(
-        "--repeated",
-        default="auto",
-        metavar="RULE",
-        help="If a user has an item several times: error, or the rule that makes one rating of them (last, first, "
-        "mean, max, sum, count, binary), or two for training and test (sum/max). Splits divide rows with times first. "
-        "auto: sum/max for events, error for ratings.",
-    ),
-    click.option("--basket", metavar="COLUMN", help="The column of baskets or sessions, which splits keep together."),
-    click.option("--session-gap", metavar="TIME", help="Make sessions: a longer pause, such as 30min, starts one."),
-    click.option("--type", metavar="COLUMN", help="The column of types of events."),
-    click.option(
-        "--type-weight", "type_weights", multiple=True, metavar="TYPE=NUMBER", help="What events of a type are worth."
-    ),
-    choice_option(
-        "--counts", ["keep", "to_ratings"], "Keep play counts, or turn them into ratings from 1 to 5 (Celma's method)."
-    ),
-    unpack_option,
-)
-
-READING_OPTIONS = (
-    *(name for name in READING if name != "weights"),
-    "type_weights",
-    "no_rating",
-    "no_time",
-    "no_quote",
-)
-"""The names of the options that `reading_options` adds."""
+def _weights(text: str) -> dict[str, float]:
+    try:
+        return {name: float(number) for name, number in pairs_of(text).items()}
+    except ValueError:
+        raise SettingError(f"weights={text!r} cannot be read; write weights='click=1, purchase=5'") from None
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of `cranfield.data.read`; it receives them as one dictionary, ``reading``.
+def pairs_of(text: str) -> dict[str, str]:
+    """Return the pairs of a text such as ``user=uid, separator=;``; a value with a comma is in quotes."""
+    pairs: dict[str, str] = {}
+    place = 0
+    while place < len(text.rstrip()):
+        pair = _PAIR.match(text, place)
+        if pair is None:
+            raise SettingError(f"{text[place:].strip()!r} cannot be read; write key=value, and commas between pairs")
+        if pair["key"] in pairs:
+            raise SettingError(f"{pair['key']} is given twice; give it once")
+        value = pair["value"]
+        pairs[pair["key"]] = value[1:-1] if value[:1] in ("'", '"') and value[-1:] == value[0] != value else value
+        place = pair.end()
+    return pairs
 
-    Options that are not given are detected by `read`. The dictionary's entries are the keyword arguments of `read`.
+
+class Keywords(click.ParamType):  # type: ignore[type-arg]  # takes no parameter before Click 8.4
+    """How files are read, in one option: ``user=uid, item=sku, separator=;``. A key is a keyword of the reader."""
+
+    name = "schema"
+
+    def __init__(self, keys: SchemaKeys) -> None:
+        self.keys = keys
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the keywords."""
+        if isinstance(value, Mapping):
+            return value
+        try:
+            return {key: self._read(key, text) for key, text in pairs_of(value).items()}
+        except SettingError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
+
+    def _read(self, key: str, text: str) -> Any:
+        if key not in self.keys:
+            raise SettingError(f"there is no key {key!r}{nearest(key, self.keys)}")
+        return self.keys[key][0](text)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the key that is being typed."""
+        before, comma, key = incomplete.rpartition(",")
+        return [
+            CompletionItem(f"{before}{comma}{name}=", help=said)
+            for name, (_, said) in self.keys.items()
+            if name.startswith(key.strip())
+        ]
+
+
+def _one_of(name: str, *words: str) -> Callable[[str], str]:
+    return lambda text: one_of(name, text, words)
+
+
+RATINGS: SchemaKeys = {
+    "user": (str, "the column of users: its name, or its position counted from 1"),
+    "item": (str, "the column of items"),
+    "rating": (_or_none, "the column of ratings; none: count every row as 1 (implicit feedback)"),
+    "time": (_or_none, "the column of times; none: ignore them"),
+    "separator": (_with_tabs, "what stands between fields: ; or :: or \\t or ','"),
+    "header": (_word, "true or false: whether the first row holds the column names"),
+    "quote": (_word, "none: quotes are ordinary characters"),
+    "encoding": (str, "the text encoding"),
+    "repeated": (
+        str,
+        "if a user has an item several times: error, or the rule that makes one rating of them (last, first, mean, "
+        "max, sum, count, binary), or two for training and test (sum/max); auto: sum/max for events, error for ratings",
+    ),
+    "basket": (str, "the column of baskets or sessions, which splits keep together"),
+    "session_gap": (str, "make sessions: a longer pause, such as 30min, starts one"),
+    "type": (str, "the column of types of events"),
+    "weights": (_weights, "what events of each type are worth: 'click=1, purchase=5'"),
+    "counts": (
+        _one_of("counts", "keep", "to_ratings"), "keep play counts, or make ratings from 1 to 5 (Celma's method)",
+    ),
+}  # fmt: skip
+_TEST: SchemaKeys = {"format": (_one_of("format", "ratings", "qrels"), "the format of the test file: ratings or qrels")}
+_RUNS: SchemaKeys = {
+    "user": (str, "the column of users, if it differs from that of --read"),
+    "item": (str, "the column of items, if it differs from that of --read"),
+    "score": (str, "the column of scores"),
+    "rank": (str, "the column of ranks"),
+    "prediction": (str, "the column of predicted ratings"),
+    "system": (str, "the column of systems, in a file with the runs of several systems"),
+    "separator": (_with_tabs, "what stands between fields"),
+    "header": (_word, "true or false: whether the first row holds the column names"),
+    "gaps": (
+        _one_of("gaps", *get_args(Gaps)),
+        "ranks that leave places out: keep these with an unknown item, or close them",
+    ),
+}
+_OF_LISTS: SchemaKeys = {
+    "format": (str, "the format, if it is not detected"),
+    "tag": (_word, "true: systems are named after the tag in their TREC run, not the file"),
+}
+
+READING_OPTIONS = ("read",)
+"""The names of the options that `reading_options` adds, apart from a limit."""
+
+
+def _schema_option(name: str, keys: SchemaKeys, help: str) -> Any:
+    said = f"{help} Keys: {', '.join(keys)}.  [default: detected]"
+    return click.option(name, type=Keywords(keys), multiple=True, metavar="SCHEMA", help=said)
+
+
+def _together(given: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the keywords of an option that is given once or more."""
+    pairs = [pair for keywords in given for pair in keywords.items()]
+    twice = next((key for place, (key, _) in enumerate(pairs) if key in dict(pairs[:place])), None)
+    if twice is not None:
+        raise click.UsageError(f"{twice} is given twice; give it once")
+    return dict(pairs)
+
+
+def reading_options(command: Callable[..., Any], *, of_test: bool = False) -> Callable[..., Any]:
+    """Give a command ``--read``; it receives the keywords of `cranfield.data.read` as one dictionary, ``reading``.
+
+    What is not given is detected by `read`. With ``of_test``, the command also receives ``test_format``.
     """
 
     @wraps(command)
     def with_reading(*arguments: Any, **options: Any) -> Any:
-        given = {name: options.pop(name) for name in READING_OPTIONS if name != "quote"}
-        reading = {name: given.get(name, usual) for name, usual in READING.items()}
-        reading["weights"] = _weights(given["type_weights"])
-        for name in ("rating", "time"):
-            if given[f"no_{name}"]:
-                if given[name] is not None:
-                    raise click.UsageError(f"--{name} and --no-{name} exclude each other; give one of them")
-                reading[name] = False
-        if given["no_quote"]:
-            reading["quote"] = None
-        return command(*arguments, reading=reading, **options)
+        given = _together(options.pop("read"))
+        test = {"test_format": given.pop("format", None)} if of_test else {}
+        return command(*arguments, reading={**READING, **given}, **test, **options)
 
-    return add_options(_OPTIONS, with_reading)
+    what = "How ratings are read: 'user=uid, item=sku, time=ts, separator=;'."
+    read_option = _schema_option("--read", {**RATINGS, **(_TEST if of_test else {})}, what)
+    return add_options((read_option, unpack_option), with_reading)
 
 
-def _weights(given: Iterable[str]) -> dict[str, float] | None:
-    """Return the weights of types of events; None if there are none."""
-    weights = {}
-    for text in given:
-        name, equals, number = text.rpartition("=")
-        try:
-            weights[name] = float(number)
-        except ValueError:
-            equals = ""
-        if not equals:
-            raise click.UsageError(f"--type-weight {text} is not a type and its weight; write --type-weight click=1")
-    return weights or None
+def run_reading_options(command: Callable[..., Any], *, of_lists: bool = False) -> Callable[..., Any]:
+    """Give a command ``--read-runs``; it receives the keywords of `cranfield.read_runs` as ``run_reading``.
 
-
-_RUN_OPTIONS = {
-    "score": click.option("--score", metavar="COLUMN", help="The column of scores in the runs."),
-    "rank": click.option("--rank", metavar="COLUMN", help="The column of ranks in the runs."),
-    "prediction": click.option("--prediction", metavar="COLUMN", help="The column of predicted ratings in the runs."),
-    "gaps": choice_option(
-        "--gaps",
-        get_args(Gaps),
-        "Ranks without scores that leave places out: keep these places, with an unknown item, or close them.",
-    ),
-    "system": click.option(
-        "--system", metavar="COLUMN", help="The column of systems, in a file with the runs of several systems."
-    ),
-    "run_user": click.option(
-        "--run-user", metavar="COLUMN", help="The column of users in the runs, if it differs from --user."
-    ),
-    "run_item": click.option(
-        "--run-item", metavar="COLUMN", help="The column of items in the runs, if it differs from --item."
-    ),
-    "run_separator": click.option(
-        "--run-separator",
-        type=_with_tabs,
-        metavar="TEXT",
-        help="The separator in the files of runs; --separator is for ratings.",
-    ),
-    "run_header": click.option(
-        "--run-header/--no-run-header",
-        default=None,
-        help="Whether the first row of the runs holds the column names; --header is for ratings.",
-    ),
-}
-
-RUN_READING_OPTIONS = tuple(_RUN_OPTIONS)
-"""The names of the options that `run_reading_options` adds."""
-
-
-def run_reading_options(command: Callable[..., Any], *, without: Collection[str] = ()) -> Callable[..., Any]:
-    """Give a command the options of `cranfield.read_runs`; it receives them as one dictionary, ``run_reading``.
-
-    The columns of users and items, quotes and encoding are in ``reading``, for ratings and runs alike. Options in
-    ``without`` are left out, because the command has others of the same name.
+    Quotes and encoding are in ``reading``, for ratings and runs alike. With ``of_lists``, keys are also ``format`` and
+    ``tag``.
     """
 
     @wraps(command)
     def with_run_reading(*arguments: Any, **options: Any) -> Any:
-        given = {name.removeprefix("run_"): options.pop(name, None) for name in RUN_READING_OPTIONS}
-        return command(*arguments, run_reading=given, **options)
+        keywords = {**dict.fromkeys(_RUNS), "gaps": "keep", **({"format": None, "tag": False} if of_lists else {})}
+        return command(*arguments, run_reading={**keywords, **_together(options.pop("read_runs"))}, **options)
 
-    return add_options((option for name, option in _RUN_OPTIONS.items() if name not in without), with_run_reading)
+    what = "How runs are read: 'user=uid, score=s, separator=;'."
+    return _schema_option("--read-runs", {**_RUNS, **(_OF_LISTS if of_lists else {})}, what)(with_run_reading)
 
 
 def for_file(path: str, reading: Mapping[str, Any], files: Iterable[str]) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def write_page(
     predictions, data = examine_for(metrics, loaded.runs, loaded.test, train=loaded.train), loaded.test.name or ""
     other_lists = _other_lists(loaded, metrics)
     write_report(
-        report, scores, variants=variants, other_lists=other_lists, predictions=predictions, data=data, **shown
+        scores, report, variants=variants, other_lists=other_lists, predictions=predictions, data=data, **shown
     )
 
 

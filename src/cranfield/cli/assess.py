@@ -13,10 +13,20 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError, SettingError
 from cranfield._figures import Style, check_libraries
+from cranfield._result import as_json, frame_text
 from cranfield.assessments import NINE, PAPERS, SCENARIOS, SIZES, STUDIES, assess_folds
 from cranfield.cli import _measuring
-from cranfield.cli._options import AGAIN, choice_option, common_options, decision_option, numbers, refuse_idle, resumes
-from cranfield.cli._output import as_json, inform, put, put_text, written
+from cranfield.cli._options import (
+    AGAIN,
+    HelpfulCommand,
+    choice_option,
+    common_options,
+    decision_option,
+    numbers,
+    refuse_idle,
+    resumes,
+)
+from cranfield.cli._output import inform, put, put_text
 from cranfield.cli._report import report_option, style_option, write_page
 from cranfield.comparisons import Comparing
 from cranfield.measures import Averaging
@@ -37,7 +47,7 @@ def _how_to_go_on(out: str | None, **_: Any) -> str:
     return "nothing is kept without --out FOLDER; with it, the same command continues" if out is None else AGAIN
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @_measuring.measuring_options
 @_measuring.metric_option(NINE)
 @click.option(
@@ -159,8 +169,8 @@ def assess_command(
         put_text(assessment, None)
     else:
         rows = _plain(assessment.frame(study))
-        about = {"sentences": assessment.sentences(), "study": study}
-        put(written(rows, format) if format == "csv" else as_json({**about, "rows": rows.to_dicts()}), None)
+        about = {"sentences": assessment.verdict, "study": study}
+        put(frame_text(rows, format) if format == "csv" else as_json({**about, "rows": rows.to_dicts()}), None)
     if out is not None:
         files = assessment.save(out, figures=figures, style=style)
         if format == "table":

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
-from cranfield.cli._options import common_options, is_given, jobs_option, refuse_idle
+from cranfield.cli._options import HelpfulCommand, common_options, is_given, jobs_option, refuse_idle
 from cranfield.cli._output import inform, refuse_file, say, stages
 from cranfield.cli._reading import READING_OPTIONS
 from cranfield.cli._report import can_draw, experiment_options, experiment_report, out_option, say_where
@@ -22,7 +22,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @out_option
 @click.option("--preset", metavar="NAME", help="usual, canamares2020 or measuring; overrides the file.")
@@ -48,7 +48,7 @@ Examples:
 @threshold_option
 @click.option("-m", "--metric", default="P@10", help="With --test: the metric to start from.")
 @experiment_options
-@list_options()
+@list_options
 @jobs_option
 @common_options
 def audit_command(

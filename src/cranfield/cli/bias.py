@@ -9,6 +9,7 @@ import click
 
 from cranfield.cli._measuring import LIST_OPTIONS, Loaded, list_options, threshold_option
 from cranfield.cli._options import (
+    HelpfulCommand,
     choice_option,
     common_options,
     decision_option,
@@ -30,7 +31,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @click.option("--data", metavar="FILE", help="Ratings on which systems are trained under each protocol.")
 @systems_option("With --data: a system to train.  [default: popularity, random, average, knn, puresvd]")
@@ -67,7 +68,7 @@ Examples:
 @jobs_option
 @report_option
 @output_options("table", "json", "markdown", "latex")
-@list_options(without=["system"])
+@list_options
 @common_options
 @runs_named_code("systems")
 def bias_command(

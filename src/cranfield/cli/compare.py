@@ -12,16 +12,25 @@ import click
 
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
+from cranfield._result import as_json, frame_text
 from cranfield._table import Table, answer_and_table
 from cranfield._version import __version__
 from cranfield.cli import _measuring
 from cranfield.cli._across import across_command
-from cranfield.cli._options import common_options, decision_options, process_options, refuse_idle
-from cranfield.cli._output import as_json, output_options, put, put_text, tell, tell_beside, written
+from cranfield.cli._options import (
+    HelpfulCommand,
+    common_options,
+    completed,
+    decision_options,
+    process_options,
+    refuse_idle,
+)
+from cranfield.cli._output import output_options, put, put_text, tell, tell_beside
 from cranfield.cli._report import report_option, write_page
 from cranfield.comparisons import (
     CAVEATS,
     LINEAR,
+    SIGNIFICANCE_TESTS,
     Comparing,
     Comparison,
     Gate,
@@ -55,7 +64,7 @@ Examples:
 
 _IDLE = (
     "lists", "train", "strict", "negative_grades", "significance", "correction", "method", "average", "coverage",
-    "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment", "report",
+    "undefined", "by", "resamples", "subsets", "subset_size", "no_worse", "better", "power", "by_segment",
 )  # fmt: skip
 """Options that do not apply to tipping points."""
 
@@ -67,7 +76,7 @@ judgments_option = click.option(
 )
 
 
-class _Comparing(click.Command):
+class _Comparing(HelpfulCommand):
     """The command on one test set or, with ``--across`` or ``--table``, over several datasets."""
 
     def make_context(
@@ -91,6 +100,7 @@ class _Comparing(click.Command):
     significance={
         "metavar": "TEST",
         "help": "The test: permutation, student, wilcoxon, sign, bootstrap, tukey or log_student.",
+        **completed(lambda: SIGNIFICANCE_TESTS),
     },
     correction={
         "default": None,
@@ -144,13 +154,7 @@ class _Comparing(click.Command):
     "--tipping-point",
     is_flag=True,
     help="Instead show how many more of the loser's unjudged items than of the winner's would have to be liked "
-    "to reverse the order.",
-)
-@click.option(
-    "--tipping-figure",
-    metavar="FILE",
-    help="Show tipping points, and draw the difference against the assumed relevance of unjudged items (SVG, "
-    "PDF, PNG or HTML).",
+    "to reverse the order; --report draws it (.svg, .pdf, .png or .html).",
 )
 @judgments_option
 @_measuring.segment_option
@@ -175,7 +179,6 @@ def compare_command(
     better: bool,
     power: float | None,
     tipping_point: bool,
-    tipping_figure: str | None,
     judgments: str | None,
     by_segment: tuple[str, ...],
     report: str | None,
@@ -196,9 +199,9 @@ def compare_command(
     if gated or power is not None or format == "matrix":
         refuse_idle("with --no-worse, --better, --power or --format matrix", "by_segment")
     margin = None if no_worse is None else gate_facts.Margin.read(no_worse)
-    if tipping_point or tipping_figure is not None:
-        refuse_idle("with --tipping-point or --tipping-figure", "catalogue", "levels", "engine", "memory", "master")
-        put_tipping(measuring, metrics, options, judgments, tipping_figure, format, out)
+    if tipping_point:
+        refuse_idle("with --tipping-point", "catalogue", "levels", "engine", "memory", "master")
+        put_tipping(measuring, metrics, options, judgments, report, format, out)
         return
     loaded = measuring.open()
     loaded.refuse_in_parts({"--judgments": judgments, "--segment": by_segment, "--report": report})
@@ -233,9 +236,14 @@ def compare_command(
         tables |= {f"comparison {k}": segment.table() for k, segment in enumerate(segments, start=1)}
         put("\n".join(table.titled(loaded.test.name or "", name).latex() for name, table in tables.items()), out)
     elif format == "markdown":
-        put("\n".join((result.markdown(), *(segment.table().markdown() for segment in segments))), out)
+        put("\n".join((result.summary().markdown(), *(segment.table().markdown() for segment in segments))), out)
     elif format == "csv":
-        put(written(_measuring.with_groups(result.frame(), [segment.frame() for segment in segments]), "csv"), out)
+        put(
+            frame_text(
+                _measuring.with_groups(result.rows, [segment.frame(detail=True) for segment in segments]), "csv"
+            ),
+            out,
+        )
     elif format == "json":
         by_group = {"segments": [segment.as_dict() for segment in segments]} if segments else {}
         unjudged = {"judgments": answers} if answers else {}
@@ -265,19 +273,19 @@ def _gated(no_worse: str | None, better: bool, power: float | None, baseline: st
 
 def _put_gate(gate: Gate, result: Comparison, format: str, full: dict[str, Any], out: str | None) -> None:
     if format == "csv":
-        put(written(gate.frame(), "csv"), out)
+        put(frame_text(gate.frame(), "csv"), out)
     elif format == "json":
         put(as_json({"gate": gate.as_dict(), **full}), out)
     else:
-        several = len(gate.facts) > 1
-        put_text(answer_and_table(gate.facts[0].brief, gate.table(), result.verdict[several:]), out)
+        several = len(gate.facts()) > 1
+        put_text(answer_and_table(gate.facts()[0].brief, gate.table(), result.verdict[several:]), out)
 
 
 def _power(result: Comparison, difference: float, format: str) -> str:
     """Return whether the users are enough to detect a difference."""
     frame = result.power(difference)
     if format != "table":
-        return written(frame, format)
+        return frame_text(frame, format)
     rows = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in row] for row in frame.iter_rows()]
     caption = replace(result, significance="student", correction="none").caption
     return Table(frame.columns, rows, caption, result.notes).text()
@@ -327,20 +335,18 @@ def put_tipping(
     format: str,
     out: str | None,
 ) -> None:
-    """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is named."""
+    """Print the tipping points of every pair, or of every system and the baseline; draw them if a file is given."""
     refuse_layouts("--tipping-point", format)
     refuse_idle("with --tipping-point", *_IDLE)
     loaded = with_judgments(measuring.load(), judgments)
     how = {"threshold": measuring.threshold, "baseline": options["baseline"], "seed": options["seed"]}
     points = tipping_points(loaded.runs, loaded.test, metrics, **how)
     if figure is not None:
-        from cranfield._figures import save
-
-        save(points.figure(), figure)
+        points.save(figure)
     if format == "table":
         put_text(str(points), out)
     else:
-        put(written(points.frame(), format), out)
+        put(frame_text(points.frame(), format), out)
 
 
 def refuse_layouts(option: str, format: str) -> None:
@@ -373,7 +379,7 @@ Examples:
 """
 
 
-@click.command(epilog=_SUGGESTIONS)
+@click.command(cls=HelpfulCommand, epilog=_SUGGESTIONS)
 @_measuring.measuring_options
 @click.option("-m", "--metric", default="P@10", metavar="METRIC", help="P, DCG or RBP with a cut-off.")
 @click.option("--budget", type=int, default=200, help="The maximum number of pairs.")
@@ -393,6 +399,6 @@ def suggest_judgments_command(
     if out is None:
         put_text(str(labelling), None)
         return
-    put(written(labelling.frame(), "csv"), out)
+    put(frame_text(labelling.frame(), "csv"), out)
     put_text("\n".join((str(labelling.state), *CAVEATS)), None)
     tell([f"{labelling.frame().height:,} pairs to ask about: {out}; fill in the column rating"])

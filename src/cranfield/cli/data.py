@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,10 @@ from cranfield.cli._options import (
     unpack_option,
 )
 from cranfield.cli._output import inform, output_options, put, put_result, say, say_line
-from cranfield.cli._reading import READING_OPTIONS, file_or_dataset, reading_options
+from cranfield.cli._reading import RATINGS, READING_OPTIONS, file_or_dataset, reading_options
 from cranfield.data import Ratings, describe, read, write
 from cranfield.data import filters as data_filters
+from cranfield.experiments import SIMULATIONS
 from cranfield.simulate import World, check_pairs
 from cranfield.tables import check_format
 
@@ -120,11 +120,14 @@ def fetch_command(name: str, from_path: Path | None, force: bool, no_verify: boo
     say(f"  licence: {dataset.licence}\n  cite: {dataset.citation}")
 
 
-_DESCRIBE = """\b
+_DESCRIBE = "\b\nKeys of --read:\n" + "\n".join(f"  {key:<12} {said}" for key, (_, said) in RATINGS.items())
+_DESCRIBE += """
+
+\b
 Examples:
   cranfield data describe ratings.csv
-  cranfield data describe ratings.dat.gz --separator '::'
-  cranfield data describe log.csv --user visitor --item page --no-rating --repeated last
+  cranfield data describe ratings.dat.gz --read 'separator=::'
+  cranfield data describe log.csv --read 'user=visitor, item=page, rating=none, repeated=last'
   cranfield data describe archive.zip/ml-1m/ratings.dat
   cranfield data describe ml-1m --format json
 """
@@ -187,64 +190,38 @@ def filter_command(file: str, filters: tuple[str, ...], out: str, reading: dict[
     inform(f"written to {out}: {kept}")
 
 
-_SIMULATE = """\b
+_SIMULATE = "\b\nSimulations:\n" + "\n".join(f"  {line}" for line in SIMULATIONS.signatures(without=("seed",)))
+_SIMULATE += """
+
+\b
 Examples:
   cranfield data simulate --out world.parquet --truth truth.parquet
-  cranfield data simulate --out fair.csv --popularity-bias 0 --relevance-bias 0
-  cranfield data simulate --out big.parquet --users 6040 --items 3706 --ratings 1000209
-  cranfield data simulate --out steep.csv --kind popularity --alpha 2
-  cranfield data simulate --out flat.csv --kind popularity --like ratings.csv --alpha 0
+  cranfield data simulate 'world(popularity_bias=0, relevance_bias=0)' --out fair.csv
+  cranfield data simulate 'world(users=6040, items=3706, ratings=1000209)' --out big.parquet
+  cranfield data simulate 'popularity(alpha=2, histogram=1:0.25/5:0.75)' --out steep.csv
+  cranfield data simulate 'popularity(alpha=0)' --like ratings.csv --out flat.csv
 """
-
-_KINDS: dict[str, Callable[..., World | Ratings]] = {"world": simulate.world, "popularity": simulate.popularity}
 
 
 @data_command.command(epilog=_SIMULATE, short_help="Write simulated ratings, with the truth behind them.")
+@click.argument("simulation", default="world", metavar="[SIMULATION]")
 @click.option("--out", required=True, metavar="FILE", help="Where to write the ratings: .parquet, .csv or .tsv.")
-@choice_option("--kind", list(_KINDS), "A world with known truth, or ratings that only follow a popularity curve.")
-@click.option("--users", type=int, help="The number of users.  [default: 1000, or as in --like]")
-@click.option("--items", type=int, help="The number of items.  [default: 500, or as in --like]")
-@click.option("--ratings", type=int, help="The number of ratings.  [default: 50000, or as in --like]")
-@click.option("--activity", type=float, help="Spread of the profile sizes; 0: all equal.  [default: 1]")
-@click.option(
-    "--histogram",
-    metavar="1=SHARE,2=SHARE,...",
-    callback=lambda *given: _histogram(given[-1]),
-    help="Share of each rating value (popularity) or true grade (world).  [default: like MovieLens]",
-)
-@click.option("--tastes", type=int, help="world: the number of latent tastes.  [default: 8]")
-@click.option(
-    "--taste", type=float, help="world: the share of taste in preferences; the rest is quality.  [default: 0.8]"
-)
-@click.option("--noise", type=float, help="world: error of a rating, in standard deviations.  [default: 0.4]")
-@click.option(
-    "--popularity-bias",
-    type=float,
-    help="world: how much more often users come across some items than others; 0: equally often.  [default: 1.8]",
-)
-@click.option(
-    "--relevance-bias",
-    type=float,
-    help="world: how much more often people rate what they like; 0: no effect.  [default: 1.1]",
-)
-@click.option("--min-profile", type=int, help="world: the smallest profile.  [default: 5]")
-@click.option("--max-profile", type=int, help="world: the largest profile.  [default: 60 % of the items]")
-@click.option("--threshold", type=float, help="world: the lowest relevant grade, saved in the record.  [default: 4]")
-@click.option("--times/--no-times", default=None, help="world: with or without times.  [default: with]")
-@click.option("--drift", type=float, help="world: how much the rated items change over time, 0 to 1.  [default: 0.5]")
 @click.option("--truth", metavar="FILE", help="world: also write the true grade of every pair.")
-@click.option("--alpha", type=float, help="popularity: the skewness; 0 is uniform.  [default: 1.4, or fitted]")
-@click.option("--c1", type=float, help="popularity: ratings of the least popular item.  [default: 0, or fitted]")
-@click.option("--c2", type=float, help="popularity: shift of the ranks.  [default: 7.8 % of the items, or fitted]")
 @click.option("--like", metavar="FILE", help="popularity: ratings to imitate.")
 @reading_options
 @common_options
 def simulate_command(
-    out: str, kind: str, truth: str | None, like: str | None, reading: dict[str, Any], **options: Any
+    simulation: str, out: str, truth: str | None, like: str | None, reading: dict[str, Any], seed: int
 ) -> None:
-    """Simulate ratings and write them, with a record of all settings (same name, ending in .json)."""
-    given = {name: value for name, value in options.items() if value is not None}
-    _check_kind(kind, {**given, **({"truth": truth} if truth else {}), **({"like": like} if like else {})})
+    """Simulate ratings and write them, with a record of all settings (same name, ending in .json).
+
+    A SIMULATION is a world with known truth, or ratings that only follow a popularity curve, as listed below.
+    """
+    spelling = SIMULATIONS.spelling(simulation)
+    given = {"seed": seed, **dict(spelling.parameters)}
+    for option, name, of in (("--truth", truth, "world"), ("--like", like, "popularity")):
+        if name is not None and spelling.name != of:
+            raise SettingError(f"{option} goes with the simulation {of}, not with {spelling.name}; leave it out")
     _check_outputs(out, *([] if truth is None else [truth]))
     if truth is not None:  # one that is too large is refused before the world is made
         usual = inspect.signature(simulate.world).parameters
@@ -253,7 +230,7 @@ def simulate_command(
         refuse_idle("without --like, a file of ratings to read", *READING_OPTIONS)
     else:
         given["like"] = read(like, **reading)
-    simulated = _KINDS[kind](**given)
+    simulated = SIMULATIONS[spelling.name](**given)
     ratings = simulated.ratings if isinstance(simulated, World) else simulated
     whole = simulated.truth() if truth and isinstance(simulated, World) else None
     record = _write_with_record(ratings, out, truth=Path(truth).name if truth else None)
@@ -261,27 +238,6 @@ def simulate_command(
         record_checksum(write(whole, truth))
     inform(f"{out}: {ratings}", *([] if whole is None else [f"{truth}: {whole}"]), f"{record}: how they were made")
     inform(*(f"note: {note}" for step in ratings.history for note in step.notes), err=True)
-
-
-def _histogram(text: str | None) -> dict[float, float] | None:
-    if text is None:
-        return None
-    try:
-        pairs = [part.split("=") for part in text.split(",")]
-        return {float(value): float(share) for value, share in pairs}
-    except ValueError:
-        raise SettingError(f"--histogram {text!r} cannot be read; write 1=0.1,2=0.2,3=0.7") from None
-
-
-def _check_kind(kind: str, given: dict[str, Any]) -> None:
-    known = {each_kind: {*inspect.signature(function).parameters} for each_kind, function in _KINDS.items()}
-    known["world"].add("truth")
-    for name in given:
-        if name not in known[kind]:
-            other = next(each_kind for each_kind in known if name in known[each_kind])
-            raise SettingError(
-                f"--{name.replace('_', '-')} goes with --kind {other}, not with {kind}; leave it out or change --kind"
-            )
 
 
 # Ratings written to a file, with a record of how they were made next to it.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cranfield.cli._options import common_options
+from cranfield.cli._options import HelpfulCommand, common_options
 from cranfield.cli._output import make_folder, say, stages
 from cranfield.cli._report import open_option, say_where, style_option
 from cranfield.reports import SIZES, Style, check_libraries, demo
@@ -14,24 +14,22 @@ from cranfield.reports import SIZES, Style, check_libraries, demo
 _EXAMPLES = """\b
 Examples:
   cranfield demo
-  cranfield demo --size small --seed 7 --open
+  cranfield demo small --seed 7 --open
   cranfield demo --out somewhere --style screen
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @click.option("--out", default="cranfield-demo", metavar="FOLDER", help="The output folder.")
 @open_option
-@click.option(
-    "--size",
-    type=click.Choice(list(SIZES)),
-    default="medium",
-    help="The size of the world. The run takes seconds, less than a minute, or minutes.",
-)
+@click.argument("size", type=click.Choice(list(SIZES)), default="medium")
 @style_option
 @common_options
 def demo_command(out: str, show: bool, size: str, style: Style, seed: int) -> None:
-    """Run a whole evaluation on a simulated world in which the truth is known, and write a report."""
+    """Run a whole evaluation on a simulated world in which the truth is known, and write a report.
+
+    By the size of the world, the run takes seconds, less than a minute, or minutes.
+    """
     check_libraries()
     make_folder(out)
     result = demo(size, seed=seed, stages=stages)

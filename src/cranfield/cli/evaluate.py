@@ -11,20 +11,26 @@ import polars as pl
 
 from cranfield._errors import SettingError
 from cranfield._record import Step
+from cranfield._result import check_frame_file, frame_text, write_frame
 from cranfield._table import MOST_REMARKS
 from cranfield.cli import _measuring
-from cranfield.cli._options import choice_option, common_options, process_options, refuse_idle
+from cranfield.cli._options import (
+    HelpfulCommand,
+    choice_option,
+    common_options,
+    decision_option,
+    process_options,
+    refuse_idle,
+)
 from cranfield.cli._output import (
-    check_frame_file,
     output_options,
     put,
-    put_frame,
     put_tables,
     put_values,
     tell,
-    written,
 )
 from cranfield.cli._report import report_option, write_page
+from cranfield.comparisons import Comparing
 from cranfield.facts import Fact
 from cranfield.facts import scores as scores_facts
 from cranfield.judgments import NONE
@@ -39,11 +45,11 @@ Examples:
   cranfield evaluate --test test.csv a.csv b.csv --train train.csv --segment activity --segment users.csv:age
   cranfield evaluate --test test.csv --train train.csv a.csv b.csv --times-random
   cranfield evaluate --test test.csv --train train.csv ranks.parquet -m HitRate@10 --correct-sampled
-  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --relevance-levels all
+  cranfield evaluate --test test.csv a.csv b.csv -m nDCG@10 -m SDCSE@10 -m RMSE@10 --levels all
 """
 
 
-@click.command(epilog=_EXAMPLES)
+@click.command(cls=HelpfulCommand, epilog=_EXAMPLES)
 @_measuring.measuring_options
 @_measuring.metric_option(DEFAULT_METRICS)
 @_measuring.levels_option
@@ -53,12 +59,7 @@ Examples:
     "'trisk(baseline=SYSTEM)' or georisk."
 )
 @choice_option("--interval", ["analytic", "bootstrap"], "The method of the confidence intervals of averages.")
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    help="The confidence level of the intervals.",
-)
+@decision_option(Comparing.decisions()["alpha"], help="The intervals have the confidence 1 - alpha.")
 @click.option(
     "--bounds", is_flag=True, help="Also show the averages if no unjudged item were relevant, and if all were."
 )
@@ -114,7 +115,7 @@ def evaluate_command(
     format: str,
     out: str | None,
     interval: Any,
-    level: float,
+    alpha: float,
     seed: int,
     **decisions: Any,
 ) -> None:
@@ -127,7 +128,7 @@ def evaluate_command(
               "--migration": migration, "--correct-sampled": correct_sampled}  # fmt: skip
     loaded.refuse_in_parts(wanted)
     metrics = loaded.at_levels(metrics)
-    averaging = Averaging(**decisions)
+    averaging, level = Averaging(**decisions), 1 - alpha
     of_design: dict[str, Any] = {"train": loaded.train, "threshold": measuring.threshold, "candidates": candidates}
     if over_draws is None:
         refuse_idle("without --over-draws", "relevant")
@@ -152,7 +153,7 @@ def evaluate_command(
     if migration is not None:
         predictions = examine_for((*metrics, "CSE"), loaded.runs, loaded.test, train=loaded.train)
         assert predictions is not None  # CSE needs them
-        put_frame(predictions.migration(), migration)
+        write_frame(predictions.migration(), migration)
     segments = loaded.segments(metrics, by_segment) if by_segment else []
     times, corrected = None, {}
     if times_random:
@@ -173,12 +174,12 @@ def evaluate_command(
         if corrected:
             columns = {"estimate": "whole_catalogue", "lower": "whole_lower", "upper": "whole_upper"}
             estimates = pl.concat(
-                values.frame.drop("sampled").rename(columns).with_columns(system=pl.lit(system))
+                values.frame().drop("sampled").rename(columns).with_columns(system=pl.lit(system))
                 for system, values in corrected.items()
             )
             frame = frame.join(estimates, on=["system", "metric"], how="left")
         frame = _measuring.with_groups(frame, [segment.frame(averaging, **how) for segment in segments])
-        put(written(frame, format), out)
+        put(frame_text(frame, format), out)
         tell(filter(None, [scores.relevance]))
         tell([*scores.notes, *(note for segment in segments for note in segment.notes)])
     else:
@@ -208,7 +209,7 @@ Examples:
 """
 
 
-@click.command(epilog=_DIALECTS)
+@click.command(cls=HelpfulCommand, epilog=_DIALECTS)
 @_measuring.measuring_options
 @_measuring.metric_option(("nDCG@10",))
 @click.option(
@@ -231,7 +232,7 @@ def dialects_command(
     )  # fmt: skip
     tell(Measuring(metrics=metrics).notes_on_grades(loaded.test, measuring.negative_grades))
     if format in ("csv", "json"):
-        put(written(frame, format), out)
+        put(frame_text(frame, format), out)
     else:
         put_tables([dialects_table(frame)], format, out)
 

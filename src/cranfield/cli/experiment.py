@@ -9,8 +9,10 @@ import click
 
 from cranfield._errors import SettingError
 from cranfield._files import meant
+from cranfield._result import as_json
 from cranfield.cli._options import (
     AGAIN,
+    HelpfulCommand,
     common_options,
     is_given,
     jobs_option,
@@ -19,7 +21,7 @@ from cranfield.cli._options import (
     resumes,
     unpack_option,
 )
-from cranfield.cli._output import as_json, inform, output_options, put, put_result, say, say_line, stages, tell_beside
+from cranfield.cli._output import inform, output_options, put, put_result, say, say_line, stages, tell_beside
 from cranfield.cli._reading import reading_options
 from cranfield.cli._report import experiment_options, experiment_report, out_option, say_where
 from cranfield.experiments import PRESETS, clean, diff, new_experiment, plan, review, run, schema, show
@@ -33,7 +35,7 @@ Examples:
 """
 
 
-@click.command(epilog=_NEW)
+@click.command(cls=HelpfulCommand, epilog=_NEW)
 @click.argument("path", default="experiment.toml", metavar="[FILE]")
 @click.option(
     "--preset",
@@ -61,7 +63,7 @@ Examples:
 """
 
 
-@click.command(epilog=_RUN)
+@click.command(cls=HelpfulCommand, epilog=_RUN)
 @click.argument("experiment", metavar="FILE")
 @out_option
 @click.option("--dry-run", is_flag=True, help="Only print what would be done, and roughly how long it would take.")
@@ -113,7 +115,7 @@ Examples:
 """
 
 
-@click.command(epilog=_SHOW)
+@click.command(cls=HelpfulCommand, epilog=_SHOW)
 @click.argument("folder", metavar="FOLDER")
 @output_options("text", "csv", "json")
 def show_command(folder: str, format: str, out: str | None) -> None:
@@ -129,7 +131,7 @@ Examples:
 """
 
 
-@click.command(epilog=_CHECKLIST)
+@click.command(cls=HelpfulCommand, epilog=_CHECKLIST)
 @click.argument("sources", nargs=-1, required=True, metavar="FOLDER | TRAIN TEST [RUN...]")
 @output_options("markdown", "latex", "json")
 @reading_options
@@ -162,7 +164,7 @@ Examples:
 """
 
 
-@click.command(epilog=_DIFF)
+@click.command(cls=HelpfulCommand, epilog=_DIFF)
 @click.argument("before", metavar="FOLDER")
 @click.argument("after", metavar="FOLDER")
 @output_options("text", "csv", "json")
@@ -174,14 +176,14 @@ def diff_command(before: str, after: str, format: str, out: str | None) -> None:
 _CLEAN = """\b
 Examples:
   cranfield clean experiment
-  cranfield clean experiment --yes
+  cranfield clean experiment --force
 """
 
 
-@click.command(epilog=_CLEAN)
+@click.command(cls=HelpfulCommand, epilog=_CLEAN)
 @click.argument("folder", metavar="FOLDER")
-@click.option("--yes", is_flag=True, help="Delete it.")
+@click.option("--force", "free", is_flag=True, help="Delete it.")
 @output_options("text", "csv", "json")
-def clean_command(folder: str, yes: bool, format: str, out: str | None) -> None:
-    """Show what FOLDER contains that the current experiment does not use, and delete it with --yes."""
-    put_result(clean(folder, free=yes), format, out)
+def clean_command(folder: str, free: bool, format: str, out: str | None) -> None:
+    """Show what FOLDER contains that the current experiment does not use, and delete it with --force."""
+    put_result(clean(folder, free=free), format, out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from cranfield._errors import CranfieldWarning, SettingError
 from cranfield._record import record
 from cranfield.cli._measuring import spark_options, threshold_option
 from cranfield.cli._options import (
+    HelpfulCommand,
     choice_option,
     common_options,
     decision_options,
@@ -29,7 +30,7 @@ from cranfield.cli._options import (
     systems_option,
 )
 from cranfield.cli._output import inform, make_folder, put_on_spark, refuse_file
-from cranfield.cli._reading import for_file, reading_options, run_reading_options
+from cranfield.cli._reading import Keywords, for_file, reading_options, run_reading_options
 from cranfield.data import Ratings, over_one_vocabulary, read, together, with_features
 from cranfield.judgments import Context, as_judged, check_inputs
 from cranfield.recommenders import SYSTEMS
@@ -54,7 +55,7 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=HelpfulCommand, epilog=_EPILOG)
 @click.option("--train", required=True, metavar="FILE", help="The training ratings.")
 @click.option("--test", metavar="FILE", help="The held-out ratings, for options that need them.")
 @click.option(
@@ -87,8 +88,14 @@ Examples:
     metavar="FILE",
     help="The popularity group of each item: groups.parquet, as written by split --method percentiles.",
 )
-@click.option("--user-features", metavar="FILE", help="A table of user features, for systems that use them.")
-@click.option("--item-features", metavar="FILE", help="A table of item features, for systems that use them.")
+@click.option(
+    "--features",
+    type=Keywords({about: (str, f"a table of {about} features") for about in ("user", "item")}),
+    default={},
+    show_default=False,
+    metavar="SCHEMA",
+    help="Tables of features, for systems that use them: 'user=FILE, item=FILE'.",
+)
 @threshold_option
 @overlap_option
 @jobs_option
@@ -107,8 +114,7 @@ def recommend_command(
     resume: bool,
     overlap: str | None,
     item_groups: str | None,
-    user_features: str | None,
-    item_features: str | None,
+    features: Mapping[str, str],
     engine: str,
     master: str | None,
     reading: dict[str, Any],
@@ -119,9 +125,9 @@ def recommend_command(
         raise SettingError("no system is given; name at least one, such as -s popularity")
     if engine == "spark":
         refuse_idle(
-            "with --engine spark", "test", "validation", "profiles", "format", "resume", "item_groups", "user_features"
+            "with --engine spark", "test", "validation", "profiles", "format", "resume", "item_groups", "features"
         )
-        refuse_idle("with --engine spark", "item_features", "threshold", "overlap", "jobs")
+        refuse_idle("with --engine spark", "threshold", "overlap", "jobs")
         _recommend_on_spark(train, systems, out, master, for_file(train, reading, [train]), decisions)
         return
     refuse_idle("without --engine spark", "master")
@@ -144,7 +150,7 @@ def recommend_command(
         if path.resolve() in (Path(source).resolve() for source in sources):
             raise SettingError(f"{path} is one of the input files; choose another folder with --out")
     parts = {path: read(path, **for_file(path, reading, sources)) for path in sources}
-    parts[train] = with_features(parts[train], user_features, item_features)
+    parts[train] = with_features(parts[train], features.get("user"), features.get("item"))
     data: Ratings | Split = parts[train]
     if validation is None:
         _tell_of_validation(Path(train))
@@ -208,7 +214,7 @@ Examples:
 """
 
 
-@click.command(epilog=_CALIBRATION)
+@click.command(cls=HelpfulCommand, epilog=_CALIBRATION)
 @click.argument("run", metavar="RUN")
 @click.option(
     "--by",

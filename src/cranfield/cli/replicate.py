@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+from click.shell_completion import CompletionItem
 
 from cranfield import datasets
-from cranfield._errors import SettingError
+from cranfield._errors import SettingError, nearest
 from cranfield._polars import read_parquet
+from cranfield._registry import Spelling, parse
 from cranfield._settings import settings
 from cranfield.assessments import SIZES
-from cranfield.cli._options import AGAIN, common_options, jobs_option, numbers, resumes, systems_option
+from cranfield.cli._options import AGAIN, HelpfulCommand, common_options, jobs_option, numbers, resumes, systems_option
 from cranfield.cli._output import say, tell
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.cli._report import say_where
@@ -25,44 +27,88 @@ from cranfield.splits import Split, predefined
 from cranfield.studies import BELLOGIN_2017, CANAMARES_CASTELLS_2018, CANAMARES_CASTELLS_2020, STUDIES, replicate
 from cranfield.tables import is_parquet
 
-_EXAMPLES = """\b
-Examples:
-  cranfield replicate valcarce2020 --data ml-1m
-  cranfield replicate valcarce2018 --data ratings.csv --split test.csv --out again
-  cranfield replicate canamares2020 --data ml-1m --data ratings.csv --seeds 5
-  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
-  cranfield replicate canamares-castells2018 --data cm100k
-  cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --repeated mean
-  cranfield replicate rendle2020 --data ml-1m --negatives ml-1m-ncf-negatives.parquet
-  cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
-"""
+_OWN = ("seeds", "curve_seeds", "targets", "epochs", "all_systems", "play_counts")
+"""The options of studies that are spelled with their names."""
 
 
-class StudyCommand(click.Command):
+def _signatures() -> list[str]:
+    """Return how each study is spelled."""
+    return [
+        f"{name}({', '.join(f'{option}=...' for option in _OWN if option in study.options)})".replace("()", "")
+        for name, study in STUDIES.items()
+    ]
+
+
+class StudyName(click.ParamType):  # type: ignore[type-arg]  # takes no parameter before Click 8.4
+    """A study, with options of its own in brackets: ``canamares2020(seeds=5, curve_seeds=1)``."""
+
+    name = "study"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the spelling of a study."""
+        try:
+            spelling = parse(value)
+            if spelling.name not in STUDIES:
+                raise SettingError(f"there is no study {spelling.name!r}{nearest(spelling.name, STUDIES)}")
+            known = [name for name in _OWN if name in STUDIES[spelling.name].options]
+            for name, _ in spelling.parameters:
+                if name not in known:
+                    raise SettingError(f"{spelling.name} has no option {name!r}{nearest(name, known) if known else ''}")
+        except SettingError as error:
+            raise click.BadParameter(str(error), ctx, param) from error
+        return spelling
+
+    def get_missing_message(self, *_: Any, **__: Any) -> str:
+        """Return which studies there are."""
+        return f"Choose from: {', '.join(STUDIES)}"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a study."""
+        return [CompletionItem(name) for name in STUDIES if name.startswith(incomplete)]
+
+
+class StudyCommand(HelpfulCommand):
     """A command whose help shows only the options of the study that is named before ``--help``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Note which study is named."""
-        ctx.meta[__name__] = next((STUDIES[word] for word in args if word in STUDIES), None)
+        ctx.meta[__name__] = next(
+            (STUDIES[word] for word in (arg.split("(")[0] for arg in args) if word in STUDIES), None
+        )
         return super().parse_args(ctx, args)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options that the study takes, or all."""
-        study = ctx.meta.get(__name__)
-        refused = set()
-        if study is not None:
-            refused = {_PARAMETERS.get(name, name) for own in STUDIES.values() for name in own.options}
-            refused -= {_PARAMETERS.get(name, name) for name in study.options}
-            refused |= set() if study.takes_threshold else {"threshold"}
-        shown = [option for option in self.get_params(ctx) if option.name not in refused]
-        click.Command(self.name, params=shown, add_help_option=False).format_options(ctx, formatter)
+    def shown(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the options that the study takes, or all."""
+        study, options = ctx.meta.get(__name__), super().shown(ctx)
+        if study is None:
+            return options
+        refused = {_PARAMETERS.get(name, name) for own in STUDIES.values() for name in own.options}
+        refused -= {_PARAMETERS.get(name, name) for name in study.options}
+        refused |= set() if study.takes_threshold else {"threshold"}
+        return [option for option in options if option.name not in refused]
+
+
+_EXAMPLES = "\b\nStudies:\n" + "\n".join(f"  {line}" for line in _signatures())
+_EXAMPLES += """
+
+\b
+Examples:
+  cranfield replicate valcarce2020 --data ml-1m
+  cranfield replicate valcarce2018 --data ratings.csv --test test.csv --out again
+  cranfield replicate 'canamares2020(seeds=5)' --data ml-1m --data ratings.csv
+  cranfield replicate bellogin2017 --data ml-1m --data hetrec2011-lastfm.parquet --data lastfm-1k
+  cranfield replicate canamares-castells2018 --data cm100k
+  cranfield replicate aftab2022 --data ml-1m --data renttherunway.parquet --read repeated=mean
+  cranfield replicate rendle2020 --data ml-1m --negatives ml-1m-ncf-negatives.parquet
+  cranfield replicate valcarce2020 --data ml-100k --folds 2 --samples 5 -s popularity -s 'knn(k=50)' -s puresvd
+"""
 
 
 _PARAMETERS = {"known": "observed"}  # the names of options here, if they differ from those of `replicate`
 
 
 @click.command(cls=StudyCommand, epilog=_EXAMPLES)
-@click.argument("study", type=click.Choice(list(STUDIES)))
+@click.argument("study", type=StudyName())
 @click.option(
     "--data",
     required=True,
@@ -79,7 +125,7 @@ _PARAMETERS = {"known": "observed"}  # the names of options here, if they differ
     "ratings that a service would have observed.  [default: the training part of a dataset such as coat]",
 )
 @click.option("--out", metavar="FOLDER", help="The output folder; a second run continues.  [default: the study's name]")
-@click.option("--split", metavar="FILE", help="The test ratings, if the original split is known; the rest is training.")
+@click.option("--test", "split", metavar="FILE", help="The test ratings, if the split is known; the rest is training.")
 @click.option("--folds", type=int, help="The number of folds.  [default: the paper's]")
 @systems_option(
     "A system. Repeat for more. They replace the paper's; in bellogin2017 only those of the same kind, and in "
@@ -89,17 +135,10 @@ _PARAMETERS = {"known": "observed"}  # the names of options here, if they differ
     "--samples", type=int, help="The number of samples per size in random scenarios.  [default: 50; 20 for aftab2022]"
 )
 @click.option(
-    "--seeds",
-    type=int,
-    help="The number of splits of the starting point of canamares2020, of draws in canamares-castells2018, or of "
-    "splits in aftab2022.  [default: 10; 10 and 5; 5]",
-)
-@click.option(
     "--repetitions",
     type=int,
     help="How often to run the whole study, each time with other splits, draws and training runs.  [default: once]",
 )
-@click.option("--curve-seeds", type=int, help="The number of splits for the curves of canamares2020.  [default: 5]")
 @click.option(
     "--sizes",
     metavar="GRID",
@@ -110,25 +149,6 @@ _PARAMETERS = {"known": "observed"}  # the names of options here, if they differ
     metavar="FILE",
     help="For rendle2020: the test item of each user and the items it is ranked among, in the columns user, item and "
     "negatives.",
-)
-@click.option(
-    "--epochs",
-    type=int,
-    help="The number of epochs of MF and NeuMF in rendle2020, and the maximum for the neural models of aftab2022.  "
-    "[default: 256 and 20; the systems' own]",
-)
-@click.option("--targets", type=int, help="The size of the one-relevant target sets of bellogin2017.  [default: 100]")
-@click.option(
-    "--all-systems",
-    is_flag=True,
-    default=None,
-    help="For canamares-castells2020: also run the 78 systems of its Figure 4, which takes about ten times as long.",
-)
-@click.option(
-    "--play-counts/--no-play-counts",
-    default=None,
-    help="For bellogin2017: the ratings are play counts; keep those that reach the threshold, and count them as "
-    "positive.  [default: for datasets known to have play counts]",
 )
 @click.option(
     "--threshold",
@@ -149,7 +169,7 @@ _PARAMETERS = {"known": "observed"}  # the names of options here, if they differ
 @common_options
 @resumes(AGAIN)
 def replicate_command(
-    study: str,
+    study: Spelling,
     data: tuple[str, ...],
     observed: str | None,
     out: str | None,
@@ -167,26 +187,27 @@ def replicate_command(
     files = [*data, *(file for file in (split, observed) if file is not None)]
     known: Ratings | list[Ratings | None] | None = None
     ratings: list[Ratings | Split] = []
-    if observed is None and all(_is_pair(study, source) for source in data):
+    if observed is None and all(_is_pair(study.name, source) for source in data):
         pairs = [observed_and_judged(source, reading) for source in data]
         known, ratings = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     else:
-        read_source = _ratings_or_plays if study == BELLOGIN_2017.name else file_or_dataset
+        read_source = _ratings_or_plays if study.name == BELLOGIN_2017.name else file_or_dataset
         ratings += [read_source(source, for_file(source, reading, files)) for source in data]
         known = None if observed is None else file_or_dataset(observed, for_file(observed, reading, files))
     test = None if split is None else read_test(split, **for_file(split, reading, files))
     if test is not None:
         tell(notes_on_negative_grades(test, negative_grades or "judged"))
     replication = replicate(
-        study,
+        study.name,
         ratings,
-        out=out or study,
+        out=out or study.name,
         split=test,
         systems=systems or None,
         sizes=sizes if sizes is None or sizes in SIZES else numbers("--sizes", sizes),
         negative_grades=negative_grades,
         known=known,
         **options,
+        **dict(study.parameters),
     )
     say(replication)
     if not settings.quiet:

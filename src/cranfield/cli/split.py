@@ -15,12 +15,21 @@ from cranfield._errors import SettingError
 from cranfield._files import meant
 from cranfield._numbers import count_text
 from cranfield._record import Step
-from cranfield.cli._options import choice_option, common_options, overlap_option, process_options
-from cranfield.cli._output import as_json, inform, output_options, put, put_text, refuse_file, say_line, written
+from cranfield._result import as_json, frame_text
+from cranfield.cli._options import (
+    HelpfulCommand,
+    choice_option,
+    common_options,
+    completed,
+    overlap_option,
+    process_options,
+)
+from cranfield.cli._output import inform, output_options, put, put_text, refuse_file, say_line
 from cranfield.cli._reading import file_or_dataset, for_file, reading_options
 from cranfield.data import filters as data_filters
 from cranfield.tables import FORMATS
 
+_METHODS = completed(lambda: splits.registry)
 _DEFAULT = splits.Splitting().split
 
 _SIGNATURES = splits.registry.signatures(without=("seed", "validation"))
@@ -38,9 +47,9 @@ Examples:
 """
 
 
-@click.command(epilog=_EPILOG)
+@click.command(cls=HelpfulCommand, epilog=_EPILOG)
 @click.argument("file", metavar="FILE|NAME")
-@click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]")
+@click.option("--method", metavar="METHOD", help=f"How to split, as listed below.  [default: {_DEFAULT}]", **_METHODS)
 @click.option("--test", metavar="FILE|NAME", help="A given test set; FILE is then the training set.")
 @overlap_option
 @click.option(
@@ -107,7 +116,7 @@ Examples:
 """
 
 
-@click.command(epilog=_CHECKS)
+@click.command(cls=HelpfulCommand, epilog=_CHECKS)
 @click.argument("sources", nargs=-1, required=True, metavar="TRAIN TEST [VALIDATION] | FOLDER...")
 @click.option(
     "--promise",
@@ -132,7 +141,7 @@ def check_split_command(
     """Check a split: overlap, leakage, cold starts, shifts, gaps, and what it can and cannot show.
 
     Give the files of one split, or folders with files named train and test (and validation). Several folders are shown
-    side by side. Repeated pairs are counted, whatever --repeated says.
+    side by side. Repeated pairs are counted, whatever --read says.
     """
     if report is not None:
         from cranfield._figures import check_libraries
@@ -142,7 +151,7 @@ def check_split_command(
     if format == "json":
         put(as_json([check.as_dict() for check in checks]), out)
     elif format == "csv":
-        put(written(pl.concat([check.frame() for check in checks]), "csv"), out)
+        put(frame_text(pl.concat([check.frame() for check in checks]), "csv"), out)
     else:
         put_text("\n\n".join([*map(str, checks), splits.side_by_side(checks).text()]), out)
     if report is not None:

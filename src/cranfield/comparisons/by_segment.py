@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ import polars as pl
 from cranfield import _checks
 from cranfield._errors import InputError
 from cranfield._registry import parse
+from cranfield._result import Figures, Result
 from cranfield._table import Table, answer_and_table
 from cranfield.comparisons.comparing import compare, tested_average, usual_correction
 from cranfield.comparisons.comparison import Comparison
 from cranfield.comparisons.interactions import has_weight, interactions
 from cranfield.comparisons.p_values import spelled_test
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import segment as segment_facts
 from cranfield.measures import Averaging, Scores, Segments
@@ -26,7 +27,7 @@ from cranfield.metrics import metric_label, properties_of
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentComparison:
+class SegmentComparison(Result):
     """The results of the tests in each group, and whether the groups differ.
 
     Parameters
@@ -42,6 +43,16 @@ class SegmentComparison:
         How lists are averaged.
     alpha
         The level of significance.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> groups = scores.segments({"ann": "young", "bob": "old", "cid": "old"})
+    >>> cf.compare_segments(groups, significance="student").frame().columns[:2]
+    ['segment', 'group']
     """
 
     segments: Segments
@@ -56,11 +67,11 @@ class SegmentComparison:
         counts = {name: part.rows["n"].to_list() for name, part in self.comparisons.items() if part is not None}
         return replace(self.segments, compared=counts)
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, *, detail: bool = False) -> pl.DataFrame:
         """Return `Comparison.frame` of every group, with the columns ``segment`` and ``group`` in front."""
         labels = [pl.lit(self.segments.name).alias("segment")]
         return pl.concat(
-            comparison.frame().select(*labels, pl.lit(name).alias("group"), pl.all())
+            comparison.frame(detail=detail).select(*labels, pl.lit(name).alias("group"), pl.all())
             for name, comparison in self.comparisons.items()
             if comparison is not None
         )
@@ -69,12 +80,6 @@ class SegmentComparison:
         """Return the averages of every group with their intervals; see `Segments.frame`."""
         return self.segments.frame(self.averaging, level=1 - self.alpha)
 
-    @cached_property
-    def verdict(self) -> list[str]:
-        """The verdict in words: whether the order of systems is reversed in a group, then the answer of each group."""
-        return sentences(self.facts)
-
-    @cached_property
     def facts(self) -> list[Fact]:
         """The facts of the verdict: where orders are reversed, how systems stand in each group, and what to doubt."""
         once = dict.fromkeys(name for part in self.comparisons.values() if part for name in part.trained_once)
@@ -171,19 +176,26 @@ class SegmentComparison:
             "verdict": self.verdict,
             "notes": list(self.notes),
             "averages": _plain(self.averages()),
-            "comparisons": _plain(self.frame()),
+            "comparisons": _plain(self.frame(detail=True)),
             "interactions": _plain(self.interactions),
         }
 
     def __str__(self) -> str:
         averages = replace(self.table(), notes=())
-        return answer_and_table(self.reversals, averages, [*self.facts[1:], *sentences(self.segments.notes)])
+        return answer_and_table(self.reversals, averages, [*self.facts()[1:], *sentences(self.segments.notes)])
 
     def __repr__(self) -> str:
         return f"SegmentComparison({self.segments!r})"
 
-    def _repr_html_(self) -> str:
-        return html_paragraphs(self.facts[:1]) + self.table().html()
+    @property
+    def figures(self) -> Figures:
+        """The figures of the averages; see `Segments.figures`."""
+        return {name: partial(_of_averages, draw) for name, draw in self.averaged.figures.items()}
+
+
+def _of_averages(draw: Callable[..., Any], comparison: SegmentComparison, *how: Any, **options: Any) -> Any:
+    settings = {"averaging": comparison.averaging, "level": 1 - comparison.alpha}
+    return draw(comparison.averaged, *how, **{**settings, **options})
 
 
 def compare_segments(segments: Segments, **options: Any) -> SegmentComparison:

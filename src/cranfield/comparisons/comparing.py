@@ -250,7 +250,7 @@ def compare(
     Examples
     --------
     >>> result = compare({"a": [0.9, 0.8, 0.7, 0.9, 0.6, 0.8], "b": [0.1, 0.2, 0.6, 0.3, 0.5, 0.2]})
-    >>> result.frame()["p"].item(), result.frame()["method"].item()
+    >>> result.frame()["p_corrected"].item(), result.rows["method"].item()
     (0.03125, 'enumeration')
     >>> print(result.verdict[0])
     value: a beats b by 147 % (31 to 679 %, p = 0.0312).

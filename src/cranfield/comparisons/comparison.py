@@ -15,6 +15,7 @@ from cranfield._errors import SettingError, nearest
 from cranfield._numbers import number_text
 from cranfield._record import Step
 from cranfield._registry import parse
+from cranfield._result import Figures, Result
 from cranfield._settings import settings
 from cranfield._table import Cell, Table, answer_and_table, places
 from cranfield.comparisons import effects
@@ -25,7 +26,7 @@ from cranfield.comparisons.p_values import compact_letters
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.samples import logarithm
 from cranfield.comparisons.unjudged import Unjudged
-from cranfield.facts import Fact, html_paragraphs, p_text, sentences
+from cranfield.facts import Fact, p_text, sentences
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import gate as gate_facts
 from cranfield.facts import scores as scores_facts
@@ -33,13 +34,14 @@ from cranfield.measures import Averaging
 from cranfield.metrics import averaging_phrases, metric_label, properties_of
 from cranfield.recommenders import system_among
 
+_FIRST = ("metric", "system_a", "system_b", "difference", "lower", "upper", "p_corrected", "better")
 _WITH_WINNERS = ("accuracy", "value")
 # Maximum number of systems with letters; for more, the letters are longer than what they explain.
 _MOST_LETTERED = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Result):
     """The result of `compare`.
 
     Parameters
@@ -91,6 +93,15 @@ class Comparison:
         The kind of average shown in the other tables, if it has no paired test and means are compared instead.
     step
         All decisions.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> cf.compare(scores).frame().columns[-2:]
+    ['p_corrected', 'better']
     """
 
     rows: pl.DataFrame
@@ -122,25 +133,25 @@ class Comparison:
     left_out: tuple[str, ...] = ()
     step: Step = field(default_factory=lambda: Step("compare"))
 
-    def frame(self) -> pl.DataFrame:
+    def frame(self, *, detail: bool = False) -> pl.DataFrame:
         """Return one row per metric and pair of systems.
 
-        Columns: ``metric, system_a, system_b``; the averages ``mean_a, mean_b``, their ``difference`` (a − b), its
-        interval ``lower, upper``, its ``standard_error`` with its ``degrees`` of freedom, and its standard deviation
-        between repetitions, ``spread`` (null without repetitions); ``relative`` = difference / mean_b with its
-        interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect`` (d_z) with
-        ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins, ties,
-        losses``, and ``superiority`` = (wins + ties/2) / n; ``p, p_corrected, significant`` (p_corrected < α),
-        ``better`` (the better system, if significant and told by the judgments), ``tipping``, the share of all unjudged
-        entries that must be liked to reverse the order, with ``tipping_ratio``, that share over the share of judged
-        entries that are liked (below 1 nobody is called better; `Unjudged.tipping`), ``n`` users; the ``level`` at
-        which the correction tests a single pair (α without one, α / pairs for ``holm`` and ``bonferroni``); ``test,
-        method`` and ``error_bound``, how p was computed and how far it may be off; ``rejected``, the share of user
-        subsets that reject, where subsets were drawn. If p-values are corrected, the intervals of a metric's pairs
-        hold simultaneously (`largest_statistics`); otherwise each holds for its pair alone. With repetitions, the test
-        and the intervals are over users crossed with repetitions (`Errors`).
+        Columns: ``metric, system_a, system_b``; their ``difference`` (a − b) with its interval ``lower, upper``;
+        ``p_corrected``; and ``better``, the better system, if significant and told by the judgments. With ``detail``
+        also: the averages ``mean_a, mean_b``; the ``standard_error`` of the difference with its ``degrees`` of freedom,
+        and its standard deviation between repetitions, ``spread`` (null without repetitions); ``relative`` = difference
+        / mean_b with its interval ``relative_lower, relative_upper`` (Fieller's), NaN where mean_b is 0; ``effect``
+        (d_z) with ``effect_lower, effect_upper``; the numbers of users for whom a is better, as good or worse, ``wins,
+        ties, losses``, and ``superiority`` = (wins + ties/2) / n; ``p``, and ``significant`` (p_corrected < α);
+        ``tipping``, the share of all unjudged entries that must be liked to reverse the order, with ``tipping_ratio``,
+        that share over the share of judged entries that are liked (below 1 nobody is called better; see `Unjudged`);
+        ``n`` users; the ``level`` at which the correction tests a pair (α without one, α / pairs for ``holm`` and
+        ``bonferroni``); ``test, method`` and ``error_bound``, how p was computed and how far it may be off;
+        ``rejected``, the share of user subsets that reject, where subsets were drawn. If p-values are corrected, the
+        intervals of a metric's pairs hold simultaneously (`largest_statistics`); otherwise each holds for its pair
+        alone. With repetitions, the test and the intervals are over users crossed with repetitions (`Errors`).
         """
-        return self.rows
+        return self.rows if detail else self.rows.select(_FIRST)
 
     def of_metric(self, metric: str | None = None) -> pl.DataFrame:
         """Return the rows of one metric; the name may be omitted if there is only one."""
@@ -182,7 +193,7 @@ class Comparison:
             raise SettingError("letters need every pair of systems; leave out the baseline")
         rows, place = [], {system: s for s, system in enumerate(self.systems)}
         for m, metric in enumerate(self.metrics):
-            order = self._order(m)
+            order = self.order(m)
             differ = np.zeros((len(self.systems),) * 2, dtype=bool)
             different = self.of_metric(metric).filter("significant")
             a, b = ([place[system] for system in different[name]] for name in ("system_a", "system_b"))
@@ -194,7 +205,7 @@ class Comparison:
             ]
         return pl.DataFrame(rows)
 
-    def _order(self, m: int) -> list[int]:
+    def order(self, m: int) -> list[int]:
         """Return the systems from best to worst; systems without an average come last."""
         values = self.averages[:, m] if self.lower_is_better[m] else -self.averages[:, m]
         return [int(s) for s in np.argsort(values, kind="stable")]
@@ -315,19 +326,15 @@ class Comparison:
             raise SettingError(f"there is no system {name!r}{nearest(str(name), self.systems)}")
         return system
 
-    @cached_property
-    def verdict(self) -> list[str]:
-        """The verdict in words: the answer by the main metric, what the other metrics say, and what to keep in mind.
+    def facts(self) -> list[Fact]:
+        """Return the answer by the main metric, what the other metrics say, and what to keep in mind.
 
         The answer has at most 25 words: who is better, by how much and how sure, or what these users could have shown.
         Its p-value is corrected and its interval holds for all pairs at once, like those of the figure and the table.
+        For a gate, these are the facts of its claim.
         """
-        return sentences(self.facts())
-
-    def facts(self) -> list[Fact]:
-        """Return the facts of the verdict in the order in which they are said; for a gate, those of its claim."""
         if self.gate is not None:
-            return [*self.gate.facts, *self.doubts]
+            return [*self.gate.facts(), *self.doubts]
         known, without = self.standings, self._standings[1]
         said: list[Fact] = [] if self.main is None else [self.main]
         others = tuple(standing for standing in known if standing is not self.main and standing.role in _WITH_WINNERS)
@@ -442,7 +449,7 @@ class Comparison:
         )
 
     def _means(self, m: int) -> dict[str, float]:
-        return {self.systems[s]: float(self.averages[s, m]) for s in self._order(m)}
+        return {self.systems[s]: float(self.averages[s, m]) for s in self.order(m)}
 
     @property
     def tested(self) -> str:
@@ -500,7 +507,7 @@ class Comparison:
             return Cell(number_text(self.averages[s, m]), rank == 0, rank == 1)
 
         first = 0 if self.main is None else self.metrics.index(self.main.metric)
-        rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self._order(first)]
+        rows = [[Cell(self.systems[s]), *(cell(s, m) for m in range(len(self.metrics)))] for s in self.order(first)]
         return self.marked(Table(["system", *map(metric_label, self.metrics)], rows, self.caption, self.notes))
 
     def marked(self, table: Table) -> Table:
@@ -520,14 +527,15 @@ class Comparison:
         return replace(table, rows=rows, caption=f"{table.caption}. {marked}" if table.caption else marked)
 
     def differences(self) -> Table:
-        """Return the differences of the main metric from the baseline, or from the best system, one row per system.
+        """Return the differences of the main metric from the baseline, or how much worse than the best each is.
 
-        The averages are marked as in `summary`.
+        The averages are marked as in `summary`. Signs are those of the verdict.
         """
         if self.main is None:
             return Table(["system"], [], self.caption, self.notes)
         main, reference = self.main, self.main.reference
-        header = ["system", main.name, "difference", f"{100 * (1 - self.alpha):g} % interval", "p", "d_z",
+        of_best, level = self.baseline is None, f"{100 * (1 - self.alpha):g} % interval"
+        header = ["system", main.name, "worse by" if of_best else "difference", level, "p", "d_z",
                   "better/equal/worse"]  # fmt: skip
         rows: list[list[str | Cell]] = []
         marks, ranks = self.marks(), places(np.array([*main.means.values()]), main.lower_is_better, main.digits)
@@ -536,13 +544,15 @@ class Comparison:
             if system in main.against:
                 lead = main.pair(system, reference)
                 row, forward = lead.row, lead.row["system_a"] == system
-                counts = [row[name] for name in ("wins", "ties", "losses")][:: 1 if forward else -1]
-                effect = row["effect"] if forward else -row["effect"]
-                cells = [lead.signed, lead.ends or "–", p_text(row["p_corrected"]), number_text(effect, 2, sign="+"),
-                         "/".join(f"{count:,}" for count in counts)]  # fmt: skip
+                counts = [f"{row[name]:,}" for name in ("wins", "ties", "losses")][:: 1 if forward else -1]
+                effect = number_text(row["effect"] if forward != of_best else -row["effect"], 2, sign="+")
+                shown = lead.loss if of_best else lead
+                size = str(shown) if of_best else lead.signed
+                cells = [size, shown.ends or "–", p_text(row["p_corrected"]), effect, "/".join(counts)]
             marked = Cell(number_text(mean, main.digits), rank == 0, rank == 1, marks.get((main.metric, system), ""))
             rows.append([system, marked, *cells])
-        said = f"{main.name} against {reference}; {self.caption}; {self.intervals}"
+        whose = f"worse than {reference}" if of_best else f"against {reference}"
+        said = f"{main.name}, {whose}; {self.caption}; {self.intervals}"
         key = f". {self.key_to_marks.removesuffix('.')}" if marks else ""
         return Table(header, rows, f"{said}{key}", self.notes)
 
@@ -557,7 +567,8 @@ class Comparison:
         rows = [
             [*row[:beside], *differences.get(Cell.text_of(row[0]), ["–"] * 5)[2:5], *row[beside:]] for row in table.rows
         ]
-        names = [f"against {self.main.reference}", *header[3:5]]
+        whose = "against" if self.baseline is not None else "worse than"
+        names = [f"{whose} {self.main.reference}", *header[3:5]]
         return replace(table, header=[*table.header[:beside], *names, *table.header[beside:]], rows=rows)
 
     def marks(self) -> dict[tuple[str, str], str]:
@@ -580,13 +591,19 @@ class Comparison:
             return "Systems that share a letter do not differ significantly."
         return f"† significantly better, ‡ significantly worse than {self.baseline}."
 
-    def latex(self) -> str:
-        """Return `summary` as a LaTeX table."""
-        return self.summary().latex()
+    most_drawn = 8
+    """The number of differences that the figure shows."""
 
-    def markdown(self) -> str:
-        """Return `summary` as a Markdown table."""
-        return self.summary().markdown()
+    @property
+    def figures(self) -> Figures:
+        """``differences`` by the main metric with their intervals, and ``wins``, the shares of users."""
+        from cranfield.comparisons import figures
+
+        return {"differences": figures.differences, "wins": figures.wins}
+
+    def to_latex(self) -> str:
+        """Return `summary` in LaTeX (booktabs)."""
+        return self.summary().latex()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings, the verdict, the averages (best first) and the rows, ready for JSON (NaN becomes null).
@@ -616,9 +633,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.systems)} systems, {len(self.metrics)} metrics, {len(self.rows)} pairs)"
-
-    def _repr_html_(self) -> str:
-        return html_paragraphs(self.verdict[:1]) + self.overview().html()
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

@@ -12,8 +12,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import SettingError
+from cranfield._figures import Style, intervals
 from cranfield._numbers import number_text
 from cranfield._registry import parse
+from cranfield._result import Figures, Result
 from cranfield._roots import enclosed
 from cranfield._table import Table
 from cranfield.comparisons.effects import noncentralities, users_needed
@@ -21,7 +23,7 @@ from cranfield.comparisons.errors import standard_errors
 from cranfield.comparisons.p_values import TestResult, holm
 from cranfield.comparisons.sample import Floats, Sample
 from cranfield.comparisons.unjudged import Unjudged
-from cranfield.facts import Fact, p_text, sentences
+from cranfield.facts import Fact, p_text
 from cranfield.facts import gate as gate_facts
 from cranfield.measures import Errors
 
@@ -39,7 +41,7 @@ NONE = gate_facts.Margin(0.0, False)
 
 
 @dataclass(frozen=True, eq=False)
-class Gate:
+class Gate(Result):
     """Whether a claim about systems is shown, for every system and metric that it names.
 
     It is true only if the claim is shown for all: ``assert comparison.no_worse("new", than="old", by="1%")``.
@@ -84,7 +86,6 @@ class Gate:
         """The claim in words."""
         return self.margin.claim(self.rows["baseline"][0])
 
-    @cached_property
     def facts(self) -> list[Fact]:
         """One claim per metric and system; if there are several, their outcome together comes first."""
         systems = dict(self.rows.group_by("metric").len().iter_rows())
@@ -103,16 +104,11 @@ class Gate:
         shown = int((self.rows["outcome"] == "shown").sum())
         return [gate_facts.Claims(self.claim, self.outcome, shown, len(claims)), *claims]
 
-    @property
-    def sentences(self) -> list[str]:
-        """The claims in words."""
-        return sentences(self.facts)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, the outcome, the sentences and the rows, ready for JSON (NaN and infinity become null)."""
         numbers = pl.selectors.float()
         rows = self.rows.with_columns(pl.when(numbers.is_finite()).then(numbers)).to_dicts()
-        return {"claim": self.claim, "outcome": self.outcome, "sentences": self.sentences, "rows": rows}
+        return {"claim": self.claim, "outcome": self.outcome, "sentences": self.verdict, "rows": rows}
 
     def table(self) -> Table:
         """Return the rows as a table for people."""
@@ -137,14 +133,25 @@ class Gate:
         ]
         return Table(header, rows, f"{self.claim}: one-sided tests at alpha {self.alpha:g}, Holm within each metric")
 
+    @property
+    def figures(self) -> Figures:
+        """``intervals``: how much better each system is, with the limit that the claim is about."""
+        return {"intervals": _intervals}
+
     def __bool__(self) -> bool:
         return self.outcome == "shown"
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences)
+        return "\n".join(self.verdict)
 
     def __repr__(self) -> str:
-        return f"Gate({self.outcome}: {' '.join(self.sentences)})"
+        return f"Gate({self.outcome}: {' '.join(self.verdict)})"
+
+
+def _intervals(gate: Gate, *, style: Style = "screen") -> Any:
+    ends = pl.col("gain", "limit")
+    rows = gate.rows.with_columns(lower=pl.min_horizontal(ends), upper=pl.max_horizontal(ends))
+    return intervals(rows, "gain", ("lower", "upper"), ("metric", "system"), style=style)
 
 
 def gate(

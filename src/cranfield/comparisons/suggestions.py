@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
+from cranfield._figures import Style, intervals
+from cranfield._result import Figures, Result
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.comparisons.tipping import LINEAR, Pairs, TwoSystems, check_metric
 from cranfield.data import AUTO, Ratings, Relevance
+from cranfield.facts import Fact
 from cranfield.facts import unjudged as unjudged_facts
 from cranfield.judgments import as_runs, as_test
 from cranfield.measures import measure
@@ -164,7 +167,7 @@ SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Labelling:
+class Labelling(Result):
     """Where a comparison of two systems stands, and which pairs to ask about.
 
     Parameters
@@ -202,6 +205,10 @@ class Labelling:
         state = (self.settled, contest.level)
         return unjudged_facts.ContestState(self.metric, ahead, behind, by_judged, *numbers, *state)
 
+    def facts(self) -> list[Fact]:
+        """Return where the comparison stands."""
+        return [self.state]
+
     def frame(self) -> pl.DataFrame:
         """Return the pairs to ask about."""
         return self.ask
@@ -215,6 +222,11 @@ class Labelling:
         more = [f"and {self.ask.height - SHOWN:,} more"] if self.ask.height > SHOWN else []
         return Table(["user", "item", "listed by", "guess"], rows, "", [*more, *CAVEATS])
 
+    @property
+    def figures(self) -> Figures:
+        """``bounds``: the difference by the judged items, between its bounds under any judgments of the others."""
+        return {"bounds": _bounds}
+
     def __str__(self) -> str:
         return f"{self.state}\n\n{self.table().text()}"
 
@@ -223,8 +235,14 @@ class Labelling:
         names = " against ".join(self.contest.names)
         return f"Labelling({names} by {self.metric}: {state}, {self.ask.height:,} to ask)"
 
-    def _repr_html_(self) -> str:
-        return self.table().html()
+
+def _bounds(labelling: Labelling, *, style: Style = "screen") -> Any:
+    state = labelling.state
+    rows = pl.DataFrame({"metric": [state.metric], **{name: [getattr(state, name)] for name in _BOUNDS}})
+    return intervals(rows, *_BOUNDS[:1], _BOUNDS[1:], ["metric"], style=style)
+
+
+_BOUNDS = ("difference", "lower", "upper")
 
 
 def suggest_judgments(

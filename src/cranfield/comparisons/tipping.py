@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from cranfield import _checks as check
 from cranfield._errors import SettingError
+from cranfield._figures import Style
 from cranfield._numbers import DASH
+from cranfield._result import Figures, Result
 from cranfield._streams import stream
 from cranfield._table import Table
 from cranfield.data import AUTO, Ratings, Relevance
-from cranfield.facts import sentences
+from cranfield.facts import Fact
 from cranfield.facts import unjudged as unjudged_facts
 from cranfield.judgments import as_runs, as_test, judge
 from cranfield.measures import measure
@@ -64,7 +66,7 @@ class TwoSystems:
         for run in (first, second):
             if run.ties == "average":
                 raise SettingError(
-                    f"ties of {run.name} are averaged, so its items have no individual ranks; use --ties trec_eval"
+                    f"ties of {run.name} are averaged, so its items have no individual ranks; use ties='trec_eval'"
                 )
             run.refuse_gaps("the effect of unjudged items")
         self.runs, self.test, self.threshold = (first, second), test, threshold
@@ -74,7 +76,7 @@ class TwoSystems:
             highest = float(test.values.max(initial=-np.inf))
             raise SettingError(
                 f"nothing can be measured: no test rating is {threshold:g} or more; the highest is {highest:g}; lower "
-                "--threshold (threshold=...)"
+                "threshold=..."
             )
         self.grade = float(relevant.mean())
 
@@ -135,7 +137,7 @@ _STEPS, _NEAR = 12, 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class TippingPoints:
+class TippingPoints(Result):
     """The tipping points of pairs of systems by metrics; the result of `tipping_points`.
 
     Parameters
@@ -150,10 +152,9 @@ class TippingPoints:
     points: tuple[unjudged_facts.TippingPoint, ...]
     curves: pl.DataFrame
 
-    @property
-    def sentences(self) -> list[str]:
-        """One sentence per pair and metric."""
-        return sentences(self.points)
+    def facts(self) -> Sequence[Fact]:
+        """Return one fact per pair and metric."""
+        return self.points
 
     def frame(self) -> pl.DataFrame:
         """Return one row per pair and metric.
@@ -187,8 +188,12 @@ class TippingPoints:
         note = "tipping point: how many more of the loser's unjudged items than of the winner's would have to be liked"
         return Table(header, rows, "", [note, f"{DASH}: not even all of them would be enough"])
 
-    def figure(self) -> Any:
-        """Return the difference against the assumed relevance of unjudged items, as an Altair chart."""
+    @property
+    def figures(self) -> Figures:
+        """``curves``: the difference against the assumed relevance of unjudged items."""
+        return {"curves": TippingPoints._curves}
+
+    def _curves(self, *, style: Style = "screen") -> Any:
         from cranfield._figures import altair, data_of, series, themed, tips
 
         alt = altair()
@@ -206,17 +211,15 @@ class TippingPoints:
         panels = (zero + line).properties(width=150, height=150)
         order = ["all", *GROUPS]
         return themed(
-            panels.facet(column=alt.Column("group:N", sort=order, title=None), row=alt.Row("pair:N", title=None))
+            panels.facet(column=alt.Column("group:N", sort=order, title=None), row=alt.Row("pair:N", title=None)),
+            style,
         )
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences) + "\n\n" + self.table().text()
+        return "\n".join(self.verdict) + "\n\n" + self.table().text()
 
     def __repr__(self) -> str:
         return f"TippingPoints({len(self.points)} comparisons)"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def tipping_points(

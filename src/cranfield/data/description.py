@@ -12,16 +12,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from cranfield._errors import InputError
+from cranfield._figures import Style, intervals
 from cranfield._numbers import amount_text
 from cranfield._record import Step
+from cranfield._result import Figures, Result
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.data.ratings import Ratings, check_ratings
+from cranfield.facts import Fact
+from cranfield.facts import ratings as ratings_facts
 
 # Up to this many distinct ratings have a row each in the histogram; more are put into bins.
 _DISTINCT, _BINS = 20, 10
 _SIZES = ("min", "q1", "median", "q3", "max", "mean")
 _RENAMED = {"per_user": "ratings_per_user", "per_item": "ratings_per_item", "mean": "mean_rating"}
+
+
+def _drawn(description: Description, *, style: Style = "screen") -> Any:
+    return intervals(description.histogram, "ratings", (), ["rating"], style=style)
 
 
 def gini(counts: Any) -> float:
@@ -38,7 +46,7 @@ def gini(counts: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Result):
     """The statistics of a set of ratings; made by `describe`, and printed as a readable table.
 
     Parameters
@@ -103,6 +111,21 @@ class Description:
             rows += [("time", "start", self.start.timestamp()), ("time", "end", self.end.timestamp())]
         kinds = {"group": pl.String, "statistic": pl.String, "value": pl.Float64}
         return pl.DataFrame(rows, schema=kinds, orient="row")
+
+    def facts(self) -> list[Fact]:
+        """Return the numbers of ratings, users and items, and the density."""
+        return [ratings_facts.RatingsInNumbers(self.name, self.ratings, self.users, self.items, self.density)]
+
+    def table(self) -> Table:
+        """Return the numbers as a table for people."""
+        known = self.frame().filter(pl.col("group") != "histogram")
+        rows = [[group, statistic, amount_text(value)] for group, statistic, value in known.iter_rows()]
+        return Table(["", "", "value"], rows)
+
+    @property
+    def figures(self) -> Figures:
+        """``ratings``: how many ratings have each value."""
+        return {"ratings": _drawn}
 
     def __str__(self) -> str:
         parts = [self._size(), self._profiles(), self._ratings(), *self._time(), *self._record()]

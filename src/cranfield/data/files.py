@@ -162,7 +162,7 @@ def read(
     columns = _columns(table, places, weights)
     if counts == "to_ratings" and (negative := columns["rating"] < 0).any():
         row = int(np.argmax(negative))
-        remedy = "leave the row out, or keep the numbers as they are with counts='keep' (--counts keep)"
+        remedy = "leave the row out, or keep the numbers as they are with counts='keep'"
         raise table.error(Fault(row, f"a play count of {columns['rating'][row]:g} is negative", remedy), "rating")
     in_order = _add_baskets(table, columns, session_gap, numbered is not None)
     # A log of events; ratings on a scale are not added up unless somebody says so.
@@ -262,9 +262,9 @@ def _columns(table: ColumnTable, places: dict[Role, int], weights: Mapping[str, 
     columns["rating"] = by_role.get("rating", np.ones(len(columns["user"]), dtype=np.float32))
     if ("type" in places) != (weights is not None):
         raise SettingError(
-            "types of events need weights, such as weights={'click': 1, 'purchase': 5} (--type-weight click=1)"
+            "types of events need weights, such as weights={'click': 1, 'purchase': 5}"
             if weights is None
-            else "weights are those of types of events; name their column with type=NAME (--type)"
+            else "weights are those of types of events; name their column with type=NAME"
         )
     if weights is not None:
         names, codes = by_role["type"]

@@ -3,6 +3,12 @@
 Each filter takes `Ratings` and returns new ones. Their vocabularies hold only users and items that still have a rating,
 and their history has one more `Step`: the filter, its settings, and the users, items and ratings before and after. A
 chain of filters is therefore part of the record. A filter that would leave nothing raises `NothingLeftError`.
+
+Examples
+--------
+>>> import cranfield as cf
+>>> len(cf.filters.k_core(cf.Ratings.of([1, 1, 2, 2], ["x", "y", "x", "y"]), k=2))
+4
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _blocks(length: int) -> Iterator[slice]:
 Repeated = str
 """``auto``, ``error``, or how repeated ratings are merged: see `Merging.of`."""
 
-REMEDY = "say how they become one rating with repeated='last', 'max' or 'sum', for instance (--repeated last, ...)"
+REMEDY = "say how they become one rating with repeated='last', 'max' or 'sum', for instance"
 
 
 class RepeatedPairError(InputError):

@@ -1,4 +1,11 @@
-"""Known datasets: listed, fetched, checked, cached and loaded by name."""
+"""Known datasets: listed, fetched, checked, cached and loaded by name.
+
+Examples
+--------
+>>> import cranfield as cf
+>>> "ml-1m" in cf.datasets.known()
+True
+"""
 
 from cranfield.datasets.cache import Cached, cache_folder, cached
 from cranfield.datasets.entry import Counts, Dataset

@@ -218,7 +218,7 @@ class _Allowance:
         self._left -= count
         if self._left < 0:
             problem = f"the archive unpacks to more than the {self._limit:,} bytes that were expected"
-            remedy = "do not trust it, or raise the limit with cranfield.settings.unpack_limit (--unpack-limit)"
+            remedy = "do not trust it, or raise the limit with cranfield.settings.unpack_limit"
             raise InputError(problem, source=self._source, remedy=remedy)
 
 
@@ -280,7 +280,7 @@ def _unpack(source: Path, folder: Path, wanted: tuple[str, ...], allowance: _All
         raise _damaged(source, error) from error
     except (NotImplementedError, RuntimeError) as error:
         problem = f"the archive cannot be unpacked ({error})"
-        remedy = "unpack it with another program and give the folder with --from"
+        remedy = "unpack it with another program and give the folder with from_path=..."
         raise InputError(problem, source=source, remedy=remedy) from error
     if depth < _DEEPEST:
         for inner in [path for path in folder.rglob("*") if path.is_file() and is_archive(path)]:

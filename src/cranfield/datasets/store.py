@@ -52,7 +52,7 @@ def fetch(
         if from_path is not None:
             source = Path(from_path)
             if not source.exists():
-                remedy = "check the path given with --from"
+                remedy = "check from_path=..."
                 raise InputError("there is no such file or folder", source=source, remedy=remedy)
             return _take(dataset, source, verify)
         there = cached(dataset)
@@ -288,7 +288,7 @@ def _check(dataset: Dataset, part: str, counts: Counts, source: Path) -> None:
             of_part = "" if part == "all" else f" in its {part} part"
             raise DownloadError(
                 f"{source} is not the dataset {dataset.name}: it holds {have:,} {what}{of_part} instead of "
-                f"{wanted:,}; compare it with {dataset.home}, or take it as it is with --no-verify"
+                f"{wanted:,}; compare it with {dataset.home}, or take it as it is with verify=False"
             )
 
 

@@ -1,4 +1,12 @@
-"""Experiments: everything from ratings to verdicts, described by one file."""
+"""Experiments: everything from ratings to verdicts, described by one file.
+
+Examples
+--------
+>>> import tempfile
+>>> import cranfield as cf
+>>> tiny = {"data": {"tiny": {"simulate": "world(users=60, items=40, ratings=900)"}}}
+>>> plan = cf.experiments.plan(tiny, tempfile.mkdtemp())
+"""
 
 from cranfield.experiments import stages
 from cranfield.experiments.decisions import DECISIONS, Decisions, checked_value

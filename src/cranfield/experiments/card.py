@@ -174,7 +174,7 @@ def _results(line: Pipeline, unit: Unit) -> dict[str, Any]:
     return {
         "sentences": sentences(findings.facts),
         "segments": sentences(facts_of_groups(line.read(SEGMENTS, unit))) if SEGMENTS.wants(line, unit) else [],
-        "assessed": sentences(line.read(ASSESS, unit).facts) if ASSESS.wants(line, unit) else [],
+        "assessed": sentences(line.read(ASSESS, unit).facts()) if ASSESS.wants(line, unit) else [],
         "p": rows,
         "intervals": "" if findings.comparison is None else findings.comparison.intervals,
     }

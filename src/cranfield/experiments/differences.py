@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 
 from cranfield._numbers import number_text
+from cranfield._result import Result
 from cranfield._table import Table
 from cranfield.experiments.decisions import DECISIONS
 from cranfield.experiments.experiment import Experiment
 from cranfield.experiments.results import Results
 from cranfield.experiments.stages import DATA, SCORES
-from cranfield.facts import Fact, sentences
+from cranfield.facts import Fact
 from cranfield.facts import experiment as experiment_facts
 from cranfield.metrics import kendall_tau_b
 
@@ -23,7 +24,7 @@ _KEY = ["data", "system", "metric"]
 
 
 @dataclass(frozen=True, eq=False)
-class Difference:
+class Difference(Result):
     """The result of `diff`."""
 
     # Settings that differ between the two files: both values, by the name of the decision or key.
@@ -42,9 +43,10 @@ class Difference:
         """Return how the averages moved."""
         return self.moved
 
-    @property
+    drawn = ("change", "data", "metric", "system")
+
     def facts(self) -> list[Fact]:
-        """The facts: what differs in the files, how well the orders agree, and which verdicts changed."""
+        """Return what differs in the files, how well the orders agree, and which verdicts changed."""
         letters = {name: decision.metadata["letter"] for name, decision in DECISIONS.items()}
         stated = [
             experiment_facts.SettingChange(name, letters.get(name, ""), before, after)
@@ -55,10 +57,6 @@ class Difference:
             *(experiment_facts.OrderChange(data, tau) for data, tau in self.tau.items()),
             *(experiment_facts.VerdictChange(**row) for row in self.verdicts.iter_rows(named=True)),
         ]
-
-    def sentences(self) -> list[str]:
-        """Return the differences in sentences."""
-        return sentences(self.facts)
 
     def table(self) -> Table:
         """Return a readable table of how the averages moved."""
@@ -74,7 +72,7 @@ class Difference:
         return Table([*_KEY, "before", "after", "change", "place"], rows)
 
     def __str__(self) -> str:
-        said = "\n".join(self.sentences())
+        said = "\n".join(self.verdict)
         return f"{said}\n\n{self.table().text()}" if len(self.moved) else f"{said}\nThey measured nothing in common."
 
 
@@ -94,7 +92,7 @@ def diff(before: str | Path, after: str | Path) -> Difference:
     >>> tiny = (Source("tiny", simulate="world(users=60, items=40, ratings=900)"),)
     >>> for folder, threshold in ((one, 4), (other, 3)):
     ...     _ = run(Experiment(data=tiny, decisions=Decisions(metrics="P@10", threshold=threshold)), folder)
-    >>> diff(one, other).sentences()[0]
+    >>> diff(one, other).verdict[0]
     'C2 threshold: 4 → 3'
     """
     first, second = Results(before), Results(after)

@@ -6,8 +6,9 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +109,12 @@ def read_experiment(path: str | Path) -> Experiment:
     >>> read_experiment(path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    cranfield._errors.SettingError: ...experiment.toml, decisions: no key 'threshhold'; did you mean 'threshold'?
+    cranfield._errors.SettingError: ...experiment.toml, line 2, decisions: no key 'threshhold'; did you mean ...
     """
     path = Path(path)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        table = tomllib.loads(text)
     except FileNotFoundError as error:
         raise InputError("there is no such file", source=path, remedy="write one with: cranfield new") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -120,51 +122,116 @@ def read_experiment(path: str | Path) -> Experiment:
     except (ValueError, RecursionError) as error:  # tomllib raises these for very long numbers and deep tables
         raise InputError(f"it is not TOML: {error}", source=path, remedy="fix that line") from error
     try:
-        experiment = experiment_of(table, base=path.parent)
-        # If the name equals the spelling, the user chose no name: show the system under its usual name.
-        systems = [
-            replace(system, name=displayed_name(system.name)) if system.name == system.spelling else system
-            for system in experiment.systems
-        ]
-        return replace(experiment, systems=tuple(systems))
+        return named(experiment_of(table, base=path.parent))
+    except _Mistakes as wrong:
+        said = [f"{_line_of(text, mistake)}{mistake}" for mistake in wrong.mistakes]
+        raise SettingError(f"{path}, {'; '.join(said)}") from None
     except SettingError as error:
         raise SettingError(f"{path}, {error}") from error
 
 
+def named(experiment: Experiment) -> Experiment:
+    """Return an experiment with the usual names of its systems; a name that equals the spelling was not chosen."""
+    systems = [
+        replace(system, name=displayed_name(system.name)) if system.name == system.spelling else system
+        for system in experiment.systems
+    ]
+    return replace(experiment, systems=tuple(systems))
+
+
+class _Mistakes(SettingError):
+    """Every mistake in an experiment, in the order of the file's tables."""
+
+    def __init__(self, mistakes: list[str]) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = mistakes
+
+
+def _line_of(text: str, mistake: str) -> str:
+    """Return the line of the key that a mistake is about, or of its table; nothing if neither is written there."""
+    place, _, said = mistake.partition(": ")
+    place = place.partition("=")[0]
+    named = re.search(r"no key '([^']+)'", said) or re.search(r"\b(\w+)=", mistake)
+    table, name, above = "", place.rpartition(".")[2] if named is None else named[1], 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = re.match(r"\s*\[([^\[\]]+)\]", line)
+        if header is not None:
+            table = header[1].replace('"', "").strip()
+            above = number if table == place or (not above and place.startswith(f"{table}.")) else above
+        elif re.match(rf"\s*[\"']?{re.escape(name)}[\"']?\s*=", line) and place.startswith(table):
+            return f"line {number}, "
+    return f"line {above}, " if above else ""
+
+
 def experiment_of(table: Mapping[str, Any], *, base: Path = Path()) -> Experiment:
-    """Return the experiment described by plain tables, such as those read from a file."""
-    check_keys("the file", table, TOP)
+    """Return the experiment described by plain tables, such as those of a file; all mistakes are told at once."""
+    mistakes: list[str] = []
+
+    def tried(make: Callable[[], Any]) -> Any:
+        try:
+            return make()
+        except SettingError as error:
+            mistakes.extend(getattr(error, "mistakes", [str(error)]))
+
+    tried(lambda: check_keys("the file", table, TOP))
     stated: dict[str, Any] = {key: table[key] for key in ("title", "seed", "repetitions") if key in table}
     if "decisions" in table:
-        stated["decisions"] = _decisions(check_table("decisions", table["decisions"]))
+        stated["decisions"] = tried(lambda: _decisions(check_table("decisions", table["decisions"])))
     if "data" in table:
-        stated["data"] = tuple(_source(name, source) for name, source in check_table("data", table["data"]).items())
+        sources = tried(lambda: check_table("data", table["data"])) or {}
+        stated["data"] = tuple([tried(partial(_source, name, source)) for name, source in sources.items()])
     if "systems" in table:
-        stated["systems"] = tuple(_systems(table["systems"]))
+        stated["systems"] = tried(lambda: tuple(_systems(table["systems"])))
     for key, known in (("notes", NOTES), ("assess", ASSESSING), ("audit", AUDITING)):
         if key in table:
-            stated[key] = dict(check_keys(key, check_table(key, table[key]), known))
+            stated[key] = dict(tried(partial(_known_keys, key, table[key], known)) or {})
     if "labels" in table:
-        stated["labels"] = dict(check_table("labels", table["labels"]))
+        stated["labels"] = dict(tried(lambda: check_table("labels", table["labels"])) or {})
+    if mistakes:
+        raise _Mistakes(mistakes)
     return Experiment(**stated, base=base)
 
 
+def _known_keys(key: str, stated: Any, known: Any) -> Mapping[str, Any]:
+    return check_keys(key, check_table(key, stated), known)
+
+
 def _decisions(table: Mapping[str, Any]) -> Decisions:
-    check_keys("decisions", table, DECISIONS)
-    with at_key("decisions"):
-        stated: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in table.items()
-        }
-        decisions = Decisions(**stated)
-        if "correction" in stated:
-            check_correction(decisions.significance, stated["correction"])
-        return decisions
+    """Return the decisions of a table; after a mistake, the others are looked for without its key."""
+    mistakes: list[str] = []
+    stated: dict[str, Any] = {}
+    for name, value in table.items():
+        try:
+            check_keys("decisions", {name: value}, DECISIONS)
+            stated[name] = tuple(value) if isinstance(value, list) else value
+        except SettingError as error:
+            mistakes.append(str(error))
+    while True:
+        try:
+            with at_key("decisions"):
+                decisions = Decisions(**stated)
+                if "correction" in stated:
+                    check_correction(decisions.significance, stated["correction"])
+            break
+        except SettingError as error:
+            wrong = next((name for name in re.findall(r"\b(\w+)=", str(error)) if name in stated), None)
+            if wrong is not None and stated[wrong] == "none":
+                stated[wrong] = None  # TOML has no other way to write it
+                continue
+            mistakes.append(str(error))
+            if wrong is None:
+                break
+            del stated[wrong]
+    if mistakes:
+        raise _Mistakes(mistakes)
+    return decisions
 
 
 _STATED = (*KINDS, "test", *FEATURES, "family")
 
 
 def _source(name: str, table: object) -> Source:
+    table = {"file": table} if isinstance(table, str) else table
     for key in {"path", "source", "csv", "filename"}.intersection(check_table(f"data.{name}", table)):
         raise SettingError(f"data.{name}: no key {key!r}; a file of ratings is called 'file'")
     entries = check_keys(f"data.{name}", check_table(f"data.{name}", table), (*_STATED, *READING))
@@ -329,5 +396,5 @@ def new_experiment(path: str | Path = "experiment.toml", *, preset: str | None =
     start = None if preset is None else PRESETS[check.one_of("preset", preset, tuple(PRESETS))]
     text = toml_of(Experiment()) if start is None else toml_of(start.experiment, f"# {start.head}\n")
     if path.exists() and not force:
-        raise SettingError(f"{path} already exists; choose another name, or replace it with --force")
+        raise SettingError(f"{path} already exists; choose another name, or replace it with force=True")
     return write_text(path, text)

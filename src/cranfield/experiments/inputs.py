@@ -331,7 +331,7 @@ def allowed_code(experiment: Experiment, allow_code: bool) -> Iterator[None]:
         key, spelling = named[0]
         raise SettingError(
             f"{key} names code, {parse(spelling).name}, which is only run if it is allowed; look at it first, and then "
-            "give --allow-code (allow_code=True)"
+            "give allow_code=True"
         )
     with allowing([spelling for _, spelling in named], experiment.base):
         for key, spelling in systems:

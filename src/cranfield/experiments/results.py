@@ -15,7 +15,7 @@ from cranfield._errors import CranfieldError, InputError, SettingError, nearest
 from cranfield._numbers import count_text, time_text
 from cranfield._record import Step
 from cranfield._settings import settings
-from cranfield._table import Table, answer_and_table
+from cranfield._table import Table, answer_and_table, html_paragraphs
 from cranfield.across import DatasetComparison
 from cranfield.assessments import Assessment
 from cranfield.comparisons import SegmentComparison
@@ -30,7 +30,7 @@ from cranfield.experiments.stages.data import measured_test
 from cranfield.experiments.stages.models import spelling_of
 from cranfield.experiments.stages.results import Findings, facts_of_groups
 from cranfield.experiments.tuned import how_tuned, repetition_facts, tuning_warnings
-from cranfield.facts import Fact, html_paragraphs, sentences
+from cranfield.facts import Fact, sentences
 from cranfield.facts import across as across_facts
 from cranfield.facts import experiment as experiment_facts
 from cranfield.judgments import Judged
@@ -104,7 +104,7 @@ class Results:
         assessment = self.assessment(data)
         findings, took = self.findings(data), self.line.store.took()
         warned = [*tuning_warnings(self.line, source, took), *repetition_facts(self.line, source)]
-        by_metric = [] if assessment is None else assessment.facts
+        by_metric = [] if assessment is None else assessment.facts()
         return [*findings.facts, *warned, *by_group, *by_metric, *how_tuned(self.line, source)]
 
     def sentences(self, data: str) -> list[str]:
@@ -225,6 +225,11 @@ class Results:
         if data not in self.data:
             raise SettingError(f"there are no ratings {data!r} in {self.path}{nearest(data, self.data)}")
         return self.line.source(data)
+
+    @property
+    def verdict(self) -> list[str]:
+        """The verdict on every set of ratings, in their order; see `sentences`."""
+        return [sentence for data in self.data for sentence in self.sentences(data)]
 
     def __str__(self) -> str:
         over_all = self.over_all
@@ -365,7 +370,7 @@ class Spare:
         if self.artifacts.is_empty():
             return "nothing to free: the current experiment uses everything"
         total = bytes_text(int(self.artifacts["bytes"].sum()))
-        did = f"{total} were freed" if self.freed else f"{total} can be freed; add --yes to free them"
+        did = f"{total} were freed" if self.freed else f"{total} can be freed; free=True frees them"
         return f"{self.table().text()}\n\n{did}"
 
 

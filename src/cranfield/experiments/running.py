@@ -25,7 +25,7 @@ from cranfield.data import Ratings, together
 from cranfield.experiments import inputs
 from cranfield.experiments.decisions import Decisions
 from cranfield.experiments.experiment import Experiment
-from cranfield.experiments.file import read_experiment
+from cranfield.experiments.file import experiment_of, named, read_experiment
 from cranfield.experiments.inputs import allowed_code
 from cranfield.experiments.pipeline import Pipeline, Size, Stage, Unit
 from cranfield.experiments.results import Results
@@ -44,7 +44,7 @@ from cranfield.store import Artifact, State, Store, check_folder, open_store
 
 
 def run(
-    experiment: Experiment | str | Path,
+    experiment: Experiment | Mapping[str, Any] | str | Path,
     out: str | Path | None = None,
     *,
     seed: int | None = None,
@@ -64,7 +64,7 @@ def run(
     Parameters
     ----------
     experiment
-        The experiment, or its file.
+        The experiment, its file, or the content of a file as a dictionary.
     out
         The folder for the results; by default the file name without its extension.
     seed
@@ -118,12 +118,13 @@ def run(
 
 
 def experiment_and_folder(
-    experiment: Experiment | str | Path, out: str | Path | None, seed: int | None
+    experiment: Experiment | Mapping[str, Any] | str | Path, out: str | Path | None, seed: int | None
 ) -> tuple[Experiment, Path]:
     """Return the experiment, read from its file if necessary, and its folder."""
-    if isinstance(experiment, Experiment):
+    if isinstance(experiment, Experiment | Mapping):
         if out is None:
-            raise SettingError("an experiment that is not a file has no folder; give out")
+            raise SettingError("an experiment that is not a file has no folder; give out=...")
+        experiment = experiment if isinstance(experiment, Experiment) else named(experiment_of(experiment))
     else:
         path = Path(experiment)
         experiment = read_experiment(path)
@@ -273,7 +274,7 @@ class _Rehearsal(Store):
 
 
 def plan(
-    experiment: Experiment | str | Path,
+    experiment: Experiment | Mapping[str, Any] | str | Path,
     out: str | Path | None = None,
     *,
     seed: int | None = None,

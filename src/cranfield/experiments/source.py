@@ -86,7 +86,7 @@ class Simulation(Entry[Callable[..., Any]]):
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
         """The parameters that can be written as text, with their defaults."""
-        return {name: value for name, value in super().parameters.items() if name not in ("histogram", "like")}
+        return {name: value for name, value in super().parameters.items() if name != "like"}
 
 
 SIMULATIONS: Registry[Callable[..., Any]] = Registry("simulation", Simulation)

@@ -20,7 +20,7 @@ from cranfield.facts import (
     study,
     unjudged,
 )
-from cranfield.facts.fact import Fact, html_paragraphs, sentences
+from cranfield.facts.fact import Fact, sentences
 from cranfield.facts.numbers import ends_text, gain_percent, p_equals, p_text, share_text
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "experiment",
     "gain_percent",
     "gate",
-    "html_paragraphs",
     "p_equals",
     "p_text",
     "ratings",

@@ -152,7 +152,7 @@ class ToldApart(Fact):
         )
 
     @property
-    def in_short(self) -> str:
+    def brief(self) -> str:
         """The same above a table that has the other metrics."""
         return (
             f"{self.metric} tells the systems apart best: DP {self.dp:.4f} over {self.pairs} pairs, of which "

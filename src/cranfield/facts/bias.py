@@ -109,6 +109,54 @@ def _who(systems: Mapping[str, tuple[str, ...]]) -> str:
     return listed([*systems]) if len(systems) <= _MOST_NAMED else f"{len(systems)} other systems"
 
 
+class RandomPrecision(Fact):
+    """The precision of a random ranking of the targets, as it is and as a formula predicts it."""
+
+    rho: float
+    predicted: float
+    targets: float  # their harmonic mean number per list
+
+    def _said(self) -> str:
+        return (
+            f"A random ranking of the targets ({self.targets:,.4g} per list) has a precision of {self.rho:.4g}; the "
+            f"formula predicts {self.predicted:.4g}."
+        )
+
+
+class HighestEstimate(Fact):
+    """The system with the highest estimate of a metric if everything were judged, by one estimator."""
+
+    metric: str
+    estimator: str
+    system: str
+    estimate: float
+    lower: float
+    upper: float
+
+    def _said(self) -> str:
+        interval = f"[{number_text(self.lower)}, {number_text(self.upper)}]"
+        return (
+            f"{self.metric}: {self.system} has the highest {self.estimator} estimate, {number_text(self.estimate)} "
+            f"{interval}."
+        )
+
+
+class WholeCatalogue(Fact):
+    """A metric among sampled items, and its estimate on the whole catalogue if the ranks identify it."""
+
+    metric: str
+    sampled: float
+    estimate: float
+    lower: float
+    upper: float
+    identified: bool
+
+    def _said(self) -> str:
+        interval = f"[{number_text(self.lower)}, {number_text(self.upper)}]"
+        whole = f"{number_text(self.estimate)} {interval}" if self.identified else f"not identified, within {interval}"
+        return f"{self.metric}: {number_text(self.sampled)} among sampled items; on the whole catalogue {whole}."
+
+
 class TimesRandom(Fact):
     """How far the systems are above a random ranking by a metric: the lowest and the highest multiple."""
 

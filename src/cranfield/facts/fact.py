@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, dataclass_transform
@@ -67,8 +66,3 @@ class Fact:
 def sentences(facts: Iterable[Any]) -> list[str]:
     """Return facts in words."""
     return [str(fact) for fact in facts]
-
-
-def html_paragraphs(facts: Iterable[Any]) -> str:
-    """Return facts as HTML, one paragraph each."""
-    return "".join(f"<p>{html.escape(str(fact))}</p>" for fact in facts)

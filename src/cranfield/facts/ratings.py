@@ -6,6 +6,22 @@ from cranfield._numbers import count_text
 from cranfield.facts.fact import Fact
 
 
+class RatingsInNumbers(Fact):
+    """The size of a set of ratings."""
+
+    name: str | None
+    ratings: int
+    users: int
+    items: int
+    density: float  # the share of pairs of a user and an item that have a rating
+
+    def _said(self) -> str:
+        of_name = f"{self.name}: " if self.name else ""
+        items, users = count_text(self.items, "item"), count_text(self.users, "user")
+        share = f"{100 * self.density:.3g} % of all pairs"
+        return f"{of_name}{count_text(self.ratings, 'rating')} of {items} by {users} ({share})."
+
+
 class ImplicitFeedback(Fact):
     """There is no column of ratings, so that every rating is 1."""
 

@@ -42,8 +42,8 @@ _SUSPICIONS = {
     "swapped": "the test set and the run seem to be swapped: the test set holds scores, and this run ratings",
     "turned": (
         "its users seem to be the items of the test set, and its items the users: their ids fit both columns, and the "
-        "lists look like lists only if users and items are swapped; name the columns of the run (--run-user, "
-        "--run-item) or of the test set (--user, --item)"
+        "lists look like lists only if users and items are swapped; name the columns of the run, user=... and "
+        "item=..., or of the test set"
     ),
 }
 
@@ -227,7 +227,7 @@ class Unranked(Fact):
     def _said(self) -> str:
         return (
             f"{self.system}: {self.share:.0%} of the candidates are in no list, and count as ranked below all others; "
-            "if they are training items, give these as train=... (--train FILE)"
+            "if they are training items, give these as train=..."
         )
 
 
@@ -367,6 +367,17 @@ class RepeatsFound(Fact):
             f"{100 * self.share:.1f} % of the top {self.cutoff} of {self.system} are repeats; it finds "
             f"{100 * self.repeated:.1f} % of the repeated and {100 * self.new:.1f} % of the new items"
         )
+
+
+class PredictionsRight(Fact):
+    """How many of a system's predicted ratings are right within a margin, as a mean over users."""
+
+    system: str
+    share: float
+    margin: float
+
+    def _said(self) -> str:
+        return f"{self.system} predicts {100 * self.share:.1f} % of the ratings right, within {self.margin:.3g}."
 
 
 class SharedRatings(Fact):

@@ -14,7 +14,7 @@ from cranfield.judgments.context import (
 )
 from cranfield.judgments.joining import one_relevant, tied_ranks
 from cranfield.judgments.judged import Entries, Judged
-from cranfield.judgments.judged_files import JudgedTable, read_judged, save_judged, without_runs
+from cranfield.judgments.judged_files import JudgedTable, read_judged, without_runs, write_judged
 from cranfield.judgments.judging import Groups, as_judged, as_runs, as_test, group_of_lists, judge, judged_by, with_live
 from cranfield.judgments.judgments import Judgments, NegativeGrades, notes_on_negative_grades, nothing_judged, once
 from cranfield.judgments.plausibility import accepted, check_inputs, check_tallies, same_file
@@ -56,9 +56,9 @@ __all__ = [
     "one_relevant",
     "read_judged",
     "same_file",
-    "save_judged",
     "sum_of_counts",
     "tied_ranks",
     "with_live",
     "without_runs",
+    "write_judged",
 ]

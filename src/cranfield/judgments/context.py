@@ -208,7 +208,7 @@ def catalogue_ids(catalogue: Any, train: Ratings | None = None) -> Vocabulary:
     """
     if isinstance(catalogue, str) and catalogue == TRAIN:
         if train is None:
-            raise SettingError("catalogue='train' needs the training ratings; give them as train=... (--train FILE)")
+            raise SettingError("catalogue='train' needs the training ratings; give them as train=...")
         return catalogue_ids(train)
     if isinstance(catalogue, Vocabulary):
         return catalogue

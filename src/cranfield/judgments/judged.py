@@ -92,6 +92,14 @@ class Judged:
         What is drawn, if metrics are expectations over draws of candidates; the lists then rank all candidates.
     files
         What keeps the files that arrays are mapped from; None if they are in memory.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> run = cf.read_run({"user": ["ann"], "item": ["x"], "score": [1.0]}, name="mine")
+    >>> len(cf.judge(run, test).judgments.users)
+    3
     """
 
     judgments: Judgments

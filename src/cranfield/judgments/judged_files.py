@@ -35,7 +35,7 @@ _NEEDED = ("lists", "ranks", "pointers", "lengths")
 _OPTIONAL = ("tied_from", "tied_to", "places", "offsets", "pooled_above", "groups")
 
 
-def save_judged(judged: Judged, path: str | Path) -> Path:
+def write_judged(judged: Judged, path: str | Path) -> Path:
     """Write judged lists to a file (``.npz``): the positions of the judged items, and the facts about the run.
 
     The file contains neither the run nor the test set; pass both to `read_judged`.
@@ -46,7 +46,7 @@ def save_judged(judged: Judged, path: str | Path) -> Path:
     >>> import cranfield as cf
     >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
     >>> judged = cf.judge({"mine": {"ann": ["z", "x"], "bob": ["y"]}}, test)
-    >>> path = save_judged(judged, Path(tempfile.mkdtemp()) / "mine.npz")
+    >>> path = write_judged(judged, Path(tempfile.mkdtemp()) / "mine.npz")
     >>> cf.measure(read_judged(path, test), metrics="RR").average().tolist()
     [[0.75]]
     """
@@ -84,7 +84,7 @@ def read_judged(
     similarity: Any = None,
     negative_grades: NegativeGrades = "judged",
 ) -> Judged:
-    """Read judged lists that `save_judged` wrote.
+    """Read judged lists that `write_judged` wrote.
 
     Parameters
     ----------
@@ -97,6 +97,16 @@ def read_judged(
         or predictions. Without it such metrics are refused.
     threshold, train, similarity, negative_grades
         As for `judge`; the file does not contain a threshold.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann"], ["x"])
+    >>> run = cf.read_run({"user": ["ann"], "item": ["x"], "score": [1.0]}, name="mine")
+    >>> path = write_judged(cf.judge(run, test), Path(tempfile.mkdtemp()) / "mine.npz")
+    >>> read_judged(path, test).judgments.users.tolist()
+    [0]
     """
     path = Path(path)
     about, arrays = _opened(path)
@@ -126,7 +136,7 @@ def _opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             about = json.loads(str(file["about"]))
             arrays = {name: file[name] for name in file.files if name != "about"}
     except FileNotFoundError:
-        raise InputError("there is no such file", source=path, remedy="name a file that save_judged wrote") from None
+        raise InputError("there is no such file", source=path, remedy="name a file that write_judged wrote") from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(
             "it is not a file of judged lists, or it is damaged", source=path, remedy="write it again"

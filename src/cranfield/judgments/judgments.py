@@ -234,7 +234,7 @@ class Judgments:
         if self.grades_of_all is not None:
             raise SettingError(
                 f"{what} looks at all users together, and these lists are measured in blocks of users; leave it out, "
-                "or give files and enough memory for all of them at once (memory=..., --memory)"
+                "or give files and enough memory for all of them at once (memory=...)"
             )
 
     @of_base

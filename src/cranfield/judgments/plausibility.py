@@ -84,9 +84,7 @@ def check_tallies(
 def accepted(warnings: Sequence[Fact], *, strict: bool) -> tuple[Fact, ...]:
     """Return the warnings, or raise the first as an error if ``strict``."""
     if strict and warnings:
-        raise InputError(
-            str(warnings[0]), remedy="fix it, or leave --strict (strict=True) out to continue with a warning"
-        )
+        raise InputError(str(warnings[0]), remedy="fix it, or leave strict=True out to continue with a warning")
     return tuple(warnings)
 
 
@@ -124,7 +122,7 @@ def same_file(path: Path) -> InputError:
     return InputError(
         "this file is given both as the test set and as a run",
         source=str(path),
-        remedy="give the held-out ratings as the test set, and the lists of a system as the run",
+        remedy="give the held-out ratings as the test set (test=...), and the lists of a system as the run",
     )
 
 
@@ -148,7 +146,7 @@ def _on_ids(system: SystemTally, test: RatingsTally, train: Ratings | None) -> I
         where = "the test set" if train is None else "the test set or the training set"
         remedy = (
             "give the run and the test set of the same data; if the system ranks other items only, give the training "
-            "ratings that hold them (--train)"
+            "ratings that hold them"
         )
         raise _strangers(system, f"no item of {_called(system)} is in {where}", items, test_items, remedy)
     if not known.all():
@@ -163,7 +161,7 @@ def _refuse_swapped_columns(system: SystemTally, mine: Vocabulary, theirs: Vocab
         raise InputError(
             f"the users of {_called(system)} are items of the test set, and its items are users",
             source=_file(system.history),
-            remedy="name the columns: user=... and item=... (--run-user, --run-item)",
+            remedy="name the columns: user=... and item=...",
         )
 
 
@@ -247,7 +245,7 @@ def _on_swapped(systems: Sequence[SystemTally], test: RatingsTally) -> Iterator[
             raise InputError(
                 str(problem),
                 source=_place(system),
-                remedy="give the held-out ratings as the test set (--test), and the lists of a system as the run",
+                remedy="give the held-out ratings as the test set (test=...), and the lists of a system as the run",
             )
         yield system, problem
 
@@ -288,8 +286,8 @@ def _on_no_hits(
         problem = scores_facts.NoHits(hits)
         if len(without) == n_runs:
             remedy = (
-                "this happens if the training ratings are given as the test set, or as the run; give the held-out "
-                "ratings as the test set (--test), and the lists of a system as the run"
+                "this happens if the training ratings are given as the test set (test=...), or as the run; give the "
+                "held-out ratings as the test set, and the lists of a system as the run"
             )
             raise InputError(str(problem), source=_place(system), remedy=remedy)
         yield system, problem

@@ -64,9 +64,7 @@ def is_large(runs: Any, test: Any, engine: str, memory: str | int | None) -> boo
     most = None if memory is None else size(memory)
     if engine == "memory":
         if most is not None:
-            raise SettingError(
-                "memory=... (--memory) limits ranges of users, and engine='memory' has none; leave one of them out"
-            )
+            raise SettingError("memory=... limits ranges of users, and engine='memory' has none; leave one of them out")
         return False
     sources = [source for _, source in named_sources(runs)]
     others = [source for source in sources if parquet_path(source) is None]
@@ -114,7 +112,7 @@ def measured_in_blocks(
     named, session = named_sources(runs), None
     if is_for_spark(runs, test, engine):
         if memory is not None:
-            raise SettingError("memory=... (--memory) cannot be used with engine='spark'; leave it out")
+            raise SettingError("memory=... cannot be used with engine='spark'; leave it out")
         frames = filter(is_spark, (*(source for _, source in named), test))
         session = spark_session(of=next(frames, None))
     elif named and all(isinstance(tables, RunTables) for _, tables in named):
@@ -226,7 +224,7 @@ def block_plan(
         if {"whole lists", "predictions"} & set(metric.definition.needs):
             raise SettingError(
                 f"{metric} looks at whole lists, of which only the judged items are kept; leave it out, or give enough "
-                "memory for all lists at once (memory=..., --memory)"
+                "memory for all lists at once (memory=...)"
             )
     check_system_names([name for tables in runs for name in tables.systems])
     relevance = Relevance.of(test, measuring.threshold, train, negative=negative_grades == "judged")

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from cranfield import _checks as check
 from cranfield._figures import MUTED, Style, altair, data_of, look, series, themed, tips
 from cranfield._own_code import may_be_called
+from cranfield._result import Figures, Result
 from cranfield._table import Cell, Table
 from cranfield.data import Ratings, RatingScale
+from cranfield.facts import Fact
+from cranfield.facts import scores as scores_facts
 from cranfield.judgments import Context, as_judged
 from cranfield.metrics import Metric, Predicted, check_predictions, margin_of, scale_of
 from cranfield.rankings import Gaps, Ties
@@ -26,7 +29,7 @@ CurveBy = Literal["rating", "rank"]
 
 
 @dataclass(frozen=True, eq=False)
-class PredictedRatings:
+class PredictedRatings(Result):
     """The predicted and true ratings of some systems: the result of `examine_predictions`."""
 
     systems: tuple[str, ...]
@@ -71,7 +74,7 @@ class PredictedRatings:
         ]
         return pl.concat(curves)
 
-    def sells(self) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """Return the shares of up-sell, down-sell and perfect-sell, as a mean over users and over all items together.
 
         Columns ``system, margin, up_sell, down_sell, perfect_sell`` and the latter three with ``_pooled``.
@@ -86,7 +89,7 @@ class PredictedRatings:
 
     def table(self) -> Table:
         """Return the shares of up-sell, down-sell and perfect-sell as a table for people."""
-        frame = self.sells()
+        frame = self.frame()
         best = {name: frame[name].max() if "perfect" in name else frame[name].min() for name in frame.columns[2:]}
         rows: list[list[str | Cell]] = [
             [
@@ -102,14 +105,15 @@ class PredictedRatings:
             header, rows, caption, ["the first shares are means over users, the others over all items together"]
         )
 
-    def plot(self, kind: str = "migration", *, style: Style = "screen") -> Any:
-        """Return ``migration``, ``rating`` (calibration curves) or ``rank`` (curves by rank) as an Altair chart."""
-        return _FIGURES[check.one_of("kind", kind, tuple(_FIGURES))](self, style=style)
+    def facts(self) -> list[Fact]:
+        """Return how many predictions of each system are right, the best system first."""
+        rows = self.frame().sort("perfect_sell", descending=True, maintain_order=True).iter_rows(named=True)
+        return [scores_facts.PredictionsRight(row["system"], row["perfect_sell"], row["margin"]) for row in rows]
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of figures."""
-        return tuple(_FIGURES)
+    def figures(self) -> Figures:
+        """``migration``, and the calibration curves by ``rating`` and by ``rank``."""
+        return _FIGURES
 
     @staticmethod
     def join(folds: Sequence[PredictedRatings]) -> PredictedRatings:
@@ -128,9 +132,6 @@ class PredictedRatings:
 
     def __repr__(self) -> str:
         return f"PredictedRatings({', '.join(self.systems)})"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def _joined(folds: Sequence[Predicted]) -> Predicted:
@@ -169,7 +170,7 @@ def examine_predictions(
     >>> found = examine_predictions({"mine": {"ann": {"x": 4.8, "y": 3.9}, "bob": {"x": 1.2}}}, test)
     >>> found.migration().filter(pl.col("count") > 0).select("rating", "predicted", "count").rows()
     [(1.0, 1.0, 1), (3.0, 3.0, 1), (5.0, 5.0, 1)]
-    >>> found.sells().select("up_sell", "down_sell", "perfect_sell").row(0)
+    >>> found.frame().select("up_sell", "down_sell", "perfect_sell").row(0)
     (0.0, 0.0, 1.0)
     """
     judged = as_judged(runs, test, None, Context(train), ties=ties, gaps=gaps)

@@ -67,7 +67,7 @@ def measure_ranges(runs: Sequence[RunTables], test: HeldOutTable | Ratings, plan
         needed = resident_memory() + _READING + _SMALLEST_RANGE * (settings.workers + 2)
         raise CranfieldError(
             f"{size_text(memory)} of memory is too little: {size_text(resident_memory())} are in use before any row is "
-            f"read; give at least {size_text(needed)} (--memory, memory=...)"
+            f"read; give at least {size_text(needed)}"
         )
     sources: list[RunTables | HeldOutTable] = [*runs, *([test] if isinstance(test, HeldOutTable) else [])]
     weights = [row_bytes(source.table, source.columns) for source in sources]

@@ -17,14 +17,16 @@ from cranfield._decisions import takes_decisions
 from cranfield._errors import SettingError, nearest
 from cranfield._numbers import count_text
 from cranfield._record import Step
+from cranfield._result import Figures, Result
 from cranfield._table import Table
 from cranfield.data import Ratings
 from cranfield.facts import Fact
+from cranfield.facts import experiment as experiment_facts
 from cranfield.facts import scores as scores_facts
 from cranfield.measures.averages import Average, Counted, by_user, column_of, over_groups
 from cranfield.measures.averages_frame import LEVEL, averages_frame, averages_table
-from cranfield.measures.averaging import Averaging, AveragingOptions, Undefined
-from cranfield.metrics import relevant_items
+from cranfield.measures.averaging import PLAIN, Averaging, AveragingOptions, Undefined
+from cranfield.metrics import properties_of, relevant_items
 from cranfield.recommenders import system_among
 from cranfield.tables import Vocabulary
 
@@ -40,7 +42,7 @@ NOTHING_WHOLE: Mapping[str, Any] = {**dict.fromkeys((*_OF_METRICS, "item_coverag
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class Scores(Result):
     """The value of every metric for every list of every system.
 
     Parameters
@@ -115,6 +117,15 @@ class Scores:
         What keeps the files that values are mapped from; None if the values are in memory.
     part_of
         The scores of all lists, if these are some of them; None otherwise.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> scores.average().ravel().round(3).tolist()
+    [0.333, 0.333]
     """
 
     systems: tuple[str, ...]
@@ -289,7 +300,7 @@ class Scores:
         """Refuse scores without any value because nothing is relevant."""
         whole = self.overall is not None and not np.isnan(self.overall).all()
         if self.nothing_relevant and not whole and self._undefined_everywhere.all():
-            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower --threshold (threshold=...)")
+            raise SettingError(f"nothing can be measured: {self.nothing_relevant}; lower threshold=...")
 
     @takes_decisions(Averaging)
     def average(
@@ -460,7 +471,7 @@ class Scores:
         if kind.weights != "train":
             weights: NDArray[Any] = column_of(kind.weights, self.user_ids.ids(self.users), self.user_columns)
         elif self.trained is None:
-            raise SettingError("weighted(by=train) needs the training ratings; give them as train=... (--train FILE)")
+            raise SettingError("weighted(by=train) needs the training ratings; give them as train=...")
         else:
             weights = self.trained
         shared: NDArray[np.float64] = weights / np.bincount(self.users)[self.users]
@@ -581,11 +592,41 @@ class Scores:
             **columns,
         )
 
-    def __str__(self) -> str:
-        return self.table(services=True, level=LEVEL).text()
+    def facts(self, averaging: Averaging = PLAIN) -> list[Fact]:
+        """Return the best average of each metric; if there is none, why nothing can be concluded from these scores."""
+        means, nothing_relevant = self.average(averaging), self.nothing_relevant
+        if self.n_lists == 0:
+            return [experiment_facts.Inconclusive("no users")]
+        if np.isnan(means).all():
+            return [experiment_facts.Inconclusive("no values", nothing_relevant=nothing_relevant)]
+        if len(self.systems) == 1:
+            return [experiment_facts.Inconclusive("one system", self.systems[0])]
+        if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(self.metrics))):
+            return [experiment_facts.Inconclusive("equal averages")]
+        said: list[Fact] = []
+        winners = [properties_of(metric).has_winners for metric in self.metrics]
+        for m in sorted(range(len(winners)), key=lambda m: not winners[m]):
+            values = means[:, m] if self.lower_is_better[m] and winners[m] else -means[:, m]
+            best = int(np.argsort(values, kind="stable")[0])
+            mean = None if np.isnan(values[best]) else float(means[best, m])
+            standing: Any = "best" if winners[m] else "highest"
+            of_metric = (self.metrics[m], self.systems[best], mean, standing)
+            said.append(experiment_facts.UntestedAverage(*of_metric, nothing_relevant))
+        return said
 
-    def _repr_html_(self) -> str:
-        return self.table(services=True, level=LEVEL).html()
+    def overview(self) -> Table:
+        """Return `table` with intervals and coverage."""
+        return self.table(services=True, level=LEVEL)
+
+    @property
+    def figures(self) -> Figures:
+        """``averages`` with their intervals, and ``distributions`` over users, of one metric (the first by default)."""
+        from cranfield.measures import figures
+
+        return {"averages": figures.averages, "distributions": figures.distributions}
+
+    def __str__(self) -> str:
+        return self.overview().text()
 
     def __repr__(self) -> str:
         return f"Scores({len(self.systems)} systems, {len(self.metrics)} metrics, {self.n_lists:,} lists)"

@@ -42,7 +42,7 @@ class Basis(NamedTuple):
     def training(self, name: str) -> Ratings:
         """Return the training ratings, or raise an error that names the segment that needs them."""
         if self.train is None:
-            raise SettingError(f"the segment {name} needs the training ratings; give them as train=... (--train FILE)")
+            raise SettingError(f"the segment {name} needs the training ratings; give them as train=...")
         return self.train
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cranfield._checks import one_of
 from cranfield._decisions import takes_decisions
 from cranfield._errors import InputError, SettingError
+from cranfield._result import Figures, Result
 from cranfield._table import Cell, Table
 from cranfield.data import AUTO, Ratings
 from cranfield.facts import Fact, sentences
@@ -41,7 +42,7 @@ IntervalKind = Literal["analytic", "bootstrap"]
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class Segments(Result):
     """Scores by group.
 
     Parameters
@@ -57,6 +58,15 @@ class Segments:
         How the groups are made.
     compared
         If systems were compared in each group: how many users were, by the metrics.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob", "cid"], ["x", "y", "y"])
+    >>> runs = {"mine": {"ann": ["x"], "bob": ["x"]}, "other": {"ann": ["z"], "cid": ["y"]}}
+    >>> scores = cf.measure(runs, test, "P@1")
+    >>> scores.segments({"ann": "young", "bob": "old", "cid": "old"}).names
+    ('old', 'young')
     """
 
     name: str
@@ -181,14 +191,24 @@ class Segments:
         notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
         return replace(first, scores=scores, notes=notes)
 
+    def facts(self) -> list[Fact]:
+        """Return the system with the best average in each group."""
+        return [
+            segment_facts.InGroup(self.name, name, self.users(name), self.group(name).facts()[0]) for name in self.names
+        ]
+
+    @property
+    def figures(self) -> Figures:
+        """``averages`` in each group with their intervals, of one metric (the first by default)."""
+        from cranfield.measures import figures
+
+        return {"averages": figures.segments}
+
     def __str__(self) -> str:
         return self.table().text()
 
     def __repr__(self) -> str:
         return f"Segments({self.name!r}, {len(self.names)} groups of {self.of}: {', '.join(self.names)})"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def user_segments(scores: Scores, by: Any, *, train: Ratings | None = None) -> Segments:

@@ -19,7 +19,7 @@ from cranfield.rankings import Run, stable_argsort
 
 OFFER = (
     "give a column of predicted ratings, or calibrate the scores onto the rating scale: "
-    "calibration='isotonic' (--calibration) when systems are trained here, cranfield calibrate (cf.calibrate) for "
+    "calibration='isotonic' when systems are trained here, cranfield calibrate (cf.calibrate) for "
     "existing lists"
 )
 """What to do if scores are not ratings."""

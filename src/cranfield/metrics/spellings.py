@@ -20,7 +20,13 @@ from cranfield.metrics.definition import METRICS, Definition, Metric, load_metri
 
 
 def known_metrics() -> Mapping[str, Definition]:
-    """Return every registered metric by name."""
+    """Return every registered metric by name.
+
+    Examples
+    --------
+    >>> "nDCG" in known_metrics()
+    True
+    """
     load_metrics()
     return METRICS.entries()
 

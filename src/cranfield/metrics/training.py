@@ -15,7 +15,7 @@ def train_of(judged: Judged, metric_name: str) -> Ratings:
     """Return the training ratings, or raise an error that the metric needs them."""
     train = judged.context.train
     if train is None:
-        raise SettingError(f"{metric_name} needs the training ratings; give them as train=... (--train FILE)")
+        raise SettingError(f"{metric_name} needs the training ratings; give them as train=...")
     if not isinstance(train, Ratings):
         raise SettingError(f"train={type(train).__name__} of {metric_name} is not Ratings; read them with cf.read")
     return train

@@ -128,7 +128,7 @@ def _attend(
         done.put(
             CranfieldError(
                 f"the process that was to train {name} ended with {how}; if memory is short, run one system at a time "
-                "with jobs=1 (--jobs 1)"
+                "with jobs=1"
             )
         )
 

@@ -43,7 +43,7 @@ def choose_layout(table: RunTable, stated: StatedColumns, wanted: str | None) ->
         raise InputError(
             "the file holds relevance judgments (qrels), not ranked lists",
             source=table.source,
-            remedy="give it as the test set (--test), and the lists of a system as the run",
+            remedy="give it as the test set (test=...), and the lists of a system as the run",
         )
     columns = ", ".join(table.names) if table.header else f"{len(table.names)} columns without names"
     if wanted is not None:
@@ -52,8 +52,7 @@ def choose_layout(table: RunTable, stated: StatedColumns, wanted: str | None) ->
     raise InputError(
         f"{columns} do not say which one is the user and which the item",
         source=table.source,
-        remedy="name them, or count them from 1: user=..., item=..., score=... or rank=... (--user, --item, --score, "
-        "--rank; --run-user and --run-item if the ratings have other columns)",
+        remedy="name them, or count them from 1: user=..., item=..., score=... or rank=...",
     )
 
 

@@ -89,7 +89,7 @@ class ListOrder:
             raise Fault(
                 row,
                 f"{ranks[row]:.15g} is not a place in a list, a whole number from 0 to {LAST_PLACE:,}",
-                "fix it, or take ranks only as an order with gaps='close' (--gaps close)",
+                "fix it, or take ranks only as an order with gaps='close'",
             )
         return None, int(low != 0) if self.first_rank is None else self.first_rank
 

@@ -62,7 +62,7 @@ def read_test(source: Any, *, format: Literal["ratings", "qrels"] | None = None,
         raise InputError(
             "the file holds ranked lists (a TREC run), not a test set",
             source=text[1],
-            remedy="give the held-out ratings or judgments as the test set (--test), and this file as a run",
+            remedy="give the held-out ratings or judgments as the test set (test=...), and this file as a run",
         )
     if text is not None and (format == "qrels" or has_trec(text[0], 4)):
         return _stated(_of_qrels(*text, name, reading), "qrels")

@@ -70,7 +70,7 @@ class RunTables:
         layout, roles = choose_layout(first_rows, reading.columns, reading.format)
         if layout.name == "one-relevant":
             raise SettingError(
-                f"{table.label} holds one-relevant lists, which are only measured in memory; raise --memory "
+                f"{table.label} holds one-relevant lists, which are only measured in memory; raise memory=... "
                 "(memory=...)"
             )
         roles = {role: name for role, name in roles.items() if role != "system"}

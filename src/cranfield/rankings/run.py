@@ -82,6 +82,12 @@ class Run:
         Counts from reading, by name: duplicates dropped, NaN scores dropped, ties, ...
     history
         How the run was made.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> cf.read_run({"user": ["ann", "ann"], "item": ["x", "y"], "rank": [1, 2]}, name="mine")
+    Run(mine: 1 lists, 2 items)
     """
 
     name: str
@@ -161,7 +167,7 @@ class Run:
         if self.has_gaps:
             raise SettingError(
                 f"the ranks of {self.name} leave places out, and {what} needs every item of a list; give whole lists, "
-                "or close the gaps with gaps='close' (--gaps close)"
+                "or close the gaps with gaps='close'"
             )
 
     @cached_property
@@ -217,7 +223,7 @@ class Run:
         if self.one_relevant:
             raise SettingError(
                 f"ties={ties!r} cannot be applied to the run {self.name!r}, which has one-relevant lists: of them only "
-                "the rank of an item is known; leave ties (--ties) out"
+                "the rank of an item is known; leave ties=... out"
             )
         if not self.has_ties:
             return replace(self, ties=ties)
@@ -225,7 +231,7 @@ class Run:
             lost = "which of its items are tied" if self.scores is None else "the order of its tied items in the input"
             raise SettingError(
                 f"ties={ties!r} cannot be applied to the run {self.name!r}, since {lost} is not known any more; read "
-                f"it with ties={ties!r}, or leave ties out"
+                f"it with ties={ties!r}, or leave ties=... out"
             )
         if self.ties != "input":  # both other rules store the lists in trec_eval's order
             return replace(self, ties=ties)

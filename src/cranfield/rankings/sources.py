@@ -172,14 +172,12 @@ class RunReading:
 
     def refuse_text(self, label: str) -> None:
         """Refuse options of text files for a source that is not text."""
-        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding, "--run-")
+        refuse_text_options(label, self.separator, self.header, self.quote, self.encoding)
 
     def refuse_tag(self, label: str) -> None:
         """Refuse to name the system by the tag of a source that has none."""
         if self.tag:
-            raise SettingError(
-                f"{label} has no tag to name the system by; only TREC runs have one; leave tag (--tag) out"
-            )
+            raise SettingError(f"{label} has no tag to name the system by; only TREC runs have one; leave tag=... out")
 
 
 def table_of_file(path: Path, reading: RunReading) -> RunTable:

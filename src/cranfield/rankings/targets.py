@@ -66,7 +66,7 @@ class Targets:
     def __post_init__(self) -> None:
         needs = self.ranking.needs_test
         if needs and self.test is None:
-            raise SettingError(f"{needs} needs the test ratings; give a split, or --test")
+            raise SettingError(f"{needs} needs the test ratings; give a split, or test=...")
         needed = self.test is not None and self.ranking.needs_relevance
         threshold = Relevance.of(self._test, self.ranking.threshold, self.train).threshold if needed else None
         object.__setattr__(self, "ranking", self.ranking.with_(threshold=threshold))

@@ -28,6 +28,12 @@ class Recommender(Protocol):
     a file. The attribute ``predicts_ratings`` says whether its scores are predicted ratings. If its ``fit`` has a
     parameter ``validation``, it receives the validation part of the split, if there is one; with a parameter
     ``checkpoint``, the path of a file for the state of an unfinished training.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> isinstance(cf.recommend, Recommender)
+    False
     """
 
     def fit(self, train: Ratings) -> Self:

@@ -17,7 +17,7 @@ from cranfield._settings import available_memory, settings
 from cranfield._terminal import Progress, progress
 
 Argument = TypeVar("Argument")
-Result = TypeVar("Result")
+Answered = TypeVar("Answered")
 Array = TypeVar("Array", bound=NDArray[Any])
 
 # Maximum number of scores per block: 32 MB in double precision. Each thread holds a few blocks.
@@ -37,20 +37,20 @@ def blocks(rows: int, width: int) -> list[slice]:
 
 
 def each(
-    function: Callable[[slice], Result], pieces: Sequence[slice], what: str, *, threads: int | None = None
-) -> list[Result]:
+    function: Callable[[slice], Answered], pieces: Sequence[slice], what: str, *, threads: int | None = None
+) -> list[Answered]:
     """Call ``function`` on each block, in threads, and return the results in the order of the blocks."""
     with progress(what, total=len(pieces), unit="blocks") as bar:
         return in_threads(function, pieces, bar, threads=threads)
 
 
 def in_threads(
-    function: Callable[[Argument], Result],
+    function: Callable[[Argument], Answered],
     arguments: Sequence[Argument],
     bar: Progress | None = None,
     *,
     threads: int | None = None,
-) -> list[Result]:
+) -> list[Answered]:
     """Call ``function`` on each argument, in as many threads as the settings allow; return the results in order.
 
     With several threads, BLAS uses one in each. When a call fails, the remaining calls are not started.
@@ -75,13 +75,13 @@ def in_threads(
     return results
 
 
-def one_ahead(function: Callable[[int], Result], arguments: Sequence[int]) -> Iterator[Result]:
+def one_ahead(function: Callable[[int], Answered], arguments: Sequence[int]) -> Iterator[Answered]:
     """Yield the results in order, computing the next one in a second thread if there is one."""
     if settings.workers == 1:
         yield from map(function, arguments)
         return
     with ThreadPoolExecutor(1) as other:
-        coming: Future[Result] | None = None
+        coming: Future[Answered] | None = None
         for argument in arguments:
             present, coming = coming, other.submit(function, argument)
             if present is not None:

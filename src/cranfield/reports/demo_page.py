@@ -87,7 +87,7 @@ def write_demo(demo: Demo, folder: Path, *, style: Style = "paper") -> Path:
         write_text(tables / f"scores-{name}.tex", table.titled(f"simulated world, {test}", "scores").latex())
         write_text(tables / f"scores-{name}.md", table.markdown())
         if comparison is not None:
-            write_text(tables / f"comparison-{name}.csv", csv_of(comparison.frame()))
+            write_text(tables / f"comparison-{name}.csv", csv_of(comparison.rows))
     demo.audit.save(folder / "audit")
     write_tables(demo.audit, folder / "audit" / "tables", "simulated world")
     for _, finish in (drawn, drawn_of_audit):
@@ -100,9 +100,9 @@ def _charts(demo: Demo, style: Style) -> dict[str, object]:
     first, best = demo.order(HELD_OUT)[0], demo.order(TRUTH)[0]
     return {
         "orders": figures.orders(values, list(dict.fromkeys((best, first))), style=style),
-        "averages-held-out": figures.averages(demo.scores[HELD_OUT], METRIC, style=style),
-        "averages-random-items": figures.averages(demo.scores[RANDOM_ITEMS], METRIC, style=style),
-        "wins-held-out": figures.wins(demo.comparisons[HELD_OUT], METRIC, style=style),
+        "averages-held-out": demo.scores[HELD_OUT].plot(metric=METRIC, style=style),
+        "averages-random-items": demo.scores[RANDOM_ITEMS].plot(metric=METRIC, style=style),
+        "wins-held-out": demo.comparisons[HELD_OUT].plot("wins", metric=METRIC, style=style),
     }
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -135,22 +135,28 @@ def _set_up(scores: Scores, comparison: Comparison | None, *more: str) -> str:
     return " · ".join([scores.whom, *more, count_text(len(scores.systems), "system"), metric])
 
 
-_Options = ParamSpec("_Options")
+def write_report(scores: Scores, path: str | Path, *results: Any, **options: Any) -> Path:
+    """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import cranfield as cf
+    >>> test = cf.Ratings.of(["ann", "bob"], ["x", "y"])
+    >>> scores = cf.measure({"mine": {"ann": ["x"], "bob": ["z"]}}, test, "P@1")
+    >>> write_report(scores, Path(tempfile.mkdtemp()) / "report.html", title="Mine").name
+    'report.html'
+    """
+    return write_text(path, report(scores, *results, **options))
 
 
-def _to_file(page_of: Callable[_Options, str]) -> Callable[Concatenate[str | Path, _Options], Path]:
-    def write_report(path: str | Path, *results: _Options.args, **options: _Options.kwargs) -> Path:
-        """Write the report of an evaluation to an HTML file, and return its path; the options are those of `report`."""
-        return write_text(path, page_of(*results, **options))
-
-    first = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | Path")
-    shown = inspect.signature(page_of)
-    shown = shown.replace(parameters=[first, *shown.parameters.values()], return_annotation="Path")
-    write_report.__signature__, write_report.__qualname__ = shown, "write_report"  # type: ignore[attr-defined]
-    return write_report  # type: ignore[return-value]
+def _with_path(signature: inspect.Signature) -> inspect.Signature:
+    first, *others = signature.parameters.values()
+    path = inspect.Parameter("path", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation="str | Path")
+    return signature.replace(parameters=[first, path, *others], return_annotation="Path")
 
 
-write_report = _to_file(report)
+write_report.__signature__ = _with_path(inspect.signature(report))  # type: ignore[attr-defined]
 
 
 _CUTOFFS = (5, 10, 20, 50, 100)
@@ -295,8 +301,8 @@ def _page(results: Results, data: str, folder: Path, audit: Audit | None, predic
         others = other_decisions(alone.judged, alone.test, metrics, **varied)
         variants = (replace(variant, user_columns=columns) for variant in others)
     return write_report(
-        folder / (f"report-{data}.html" if several else "report.html"),
         findings.scores,
+        folder / (f"report-{data}.html" if several else "report.html"),
         findings.comparison,
         results.assessment(data),
         average=decisions.averaging,
@@ -349,16 +355,16 @@ def _begin_figures(
 ) -> tuple[list[Path], Callable[[], None]]:
     findings, averaging = results.findings(data), results.experiment.decisions.averaging
     metric = findings.scores.metrics[0]
-    charts = {"averages": figures.averages(findings.scores, metric, averaging=averaging, style="paper")}
+    charts = {"averages": findings.scores.plot(metric=metric, averaging=averaging, style="paper")}
     if findings.comparison is not None and findings.comparison.main is not None:
-        charts["differences"] = figures.differences(findings.comparison, style="paper")
-        charts["wins"] = figures.wins(findings.comparison, findings.comparison.main.metric, style="paper")
+        charts["differences"] = findings.comparison.plot(style="paper")
+        charts["wins"] = findings.comparison.plot("wins", metric=findings.comparison.main.metric, style="paper")
     for segment in results.segments(data):
         if len(segment.averaged.scores.systems) > 1:
-            chart = figures.segments(segment.averaged, metric, averaging=averaging, style="paper")
+            chart = segment.averaged.plot(metric=metric, averaging=averaging, style="paper")
             charts[f"segments-{file_name(segment.averaged.name)}"] = chart
     if predictions is not None:
-        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in predictions.kinds}
+        charts |= {f"predictions-{kind}": predictions.plot(kind, style="paper") for kind in predictions.figures}
     return figures.begin_drawing({f"{data}-{name}": chart for name, chart in charts.items()}, folder / "figures")
 
 

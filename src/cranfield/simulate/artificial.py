@@ -235,7 +235,7 @@ def popularity(
     alpha: float | None = None,
     c1: float | None = None,
     c2: float | None = None,
-    histogram: Mapping[float, float] | None = None,
+    histogram: Mapping[float, float] | str | None = None,
     activity: float | None = None,
     like: Ratings | None = None,
     seed: int = 0,
@@ -369,10 +369,12 @@ def _law(alpha: float | None, c1: float | None, c2: float | None, like: Ratings 
     return replace(PowerLaw.fit(like.item_counts), **stated)
 
 
-def histogram_arrays(histogram: Mapping[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the values of a histogram, ascending, and their shares, which add up to 1."""
-    shown = dict(histogram) if isinstance(histogram, Mapping) else histogram
+def histogram_arrays(histogram: Mapping[float, float] | str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values of a histogram, ascending, and their shares, which add up to 1; text is ``1:0.2/2:0.8``."""
+    shown: Any = dict(histogram) if isinstance(histogram, Mapping) else histogram
     try:
+        if isinstance(histogram, str):
+            shown = {float(value): float(count) for value, _, count in (p.partition(":") for p in histogram.split("/"))}
         values, shares = np.array(sorted(shown.items()), dtype=np.float64).T
     except (AttributeError, TypeError, ValueError):
         values = shares = np.empty(0)

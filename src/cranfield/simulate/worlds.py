@@ -64,7 +64,7 @@ def world(
     activity: float = 1.0,
     min_profile: int = 5,
     max_profile: int | None = None,
-    histogram: Mapping[float, float] | None = None,
+    histogram: Mapping[float, float] | str | None = None,
     threshold: float = 4.0,
     times: bool = True,
     drift: float = 0.5,

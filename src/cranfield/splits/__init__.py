@@ -1,4 +1,11 @@
-"""Splits: which ratings to train on and which to test on (decision A2)."""
+"""Splits: which ratings to train on and which to test on (decision A2).
+
+Examples
+--------
+>>> import cranfield as cf
+>>> cf.splits.random(cf.Ratings.of([1] * 4, list("abcd")), exact=True, test=0.5)
+Split(random: train 2, test 2)
+"""
 
 from cranfield._registry import import_modules
 from cranfield.splits.by_chance import Folds, k_fold, leave_out, per_user, random

@@ -23,6 +23,7 @@ def random(
     ratings: Ratings,
     *,
     train: float = 0.8,
+    test: float | None = None,
     exact: bool = False,
     unit: str | None = None,
     seed: int = 0,
@@ -32,8 +33,8 @@ def random(
 
     Parameters
     ----------
-    train
-        The split ratio.
+    train, test
+        The split ratio: the share of training, or that of the test part, ``1 - train``.
     exact
         False: a coin is tossed for each rating, so the ratio holds in expectation, overall and within each user and
         item. True: exactly that share of the ratings, rounded to the nearest number (halves to training), drawn
@@ -51,7 +52,11 @@ def random(
     >>> ratings = Ratings.of([1] * 10 + [2] * 10, list(range(10)) * 2)
     >>> random(ratings, train=0.75, exact=True, seed=7)
     Split(random: train 15, test 5)
+    >>> random(ratings, test=0.25, exact=True, seed=7)
+    Split(random: train 15, test 5)
     """
+    if test is not None:
+        train = round(1 - check.share("test", test), 12)
     settings = {"train": check.share("train", train), "exact": check.flag("exact", exact)}
     division = Division(ratings, "random", {**settings, "seed": seed, "validation": validation, "unit": unit})
     if not exact:

@@ -13,11 +13,12 @@ from cranfield import _checks as check
 from cranfield._errors import InputError, SettingError
 from cranfield._files import meant
 from cranfield._numbers import percent_text
+from cranfield._result import Figures, Result
 from cranfield._settings import settings
 from cranfield._table import MOST_REMARKS, Table, remark_lines
 from cranfield._terminal import shown
 from cranfield.data import Ratings, over_one_vocabulary, read
-from cranfield.facts import Fact, sentences
+from cranfield.facts import Fact
 from cranfield.facts import split as facts
 from cranfield.splits.files import part_file, recorded_steps, split_folders
 from cranfield.splits.part_counts import columns_of, part_counts
@@ -39,7 +40,7 @@ _BY_USER = ("per_user", "leave_out", "strong_generalisation")
 
 
 @dataclass(frozen=True, eq=False)
-class SplitCheck:
+class SplitCheck(Result):
     """The result of checking a split; made by `check_split`.
 
     Parameters
@@ -54,6 +55,13 @@ class SplitCheck:
         All counts.
     findings
         What they mean, as facts, the most serious first.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.Ratings.of([1] * 4, list("abcd")), exact=True, train=0.5)
+    >>> check_split(split, name="mine").verdict[0]
+    'mine: nothing wrong, 2 things to note.'
     """
 
     name: str
@@ -67,10 +75,10 @@ class SplitCheck:
         """The sentences about what is wrong; empty if nothing is."""
         return tuple(finding.sentence for finding in self.findings if finding.level == "wrong")
 
-    def sentences(self) -> list[str]:
-        """Return the verdict, then the findings with the most serious first."""
+    def facts(self) -> list[Fact]:
+        """Return how much is wrong or needs attention, then the findings with the most serious first."""
         attention = sum(finding.level == "attention" for finding in self.findings)
-        return sentences([facts.SplitVerdict(self.name, len(self.wrong), attention), *self.findings])
+        return [facts.SplitVerdict(self.name, len(self.wrong), attention), *self.findings]
 
     def frame(self) -> pl.DataFrame:
         """Return the findings, one per row, with columns split, about, level and sentence."""
@@ -81,21 +89,24 @@ class SplitCheck:
         """Return the counts as a table for people."""
         return side_by_side([self])
 
+    @property
+    def figures(self) -> Figures:
+        """How the parts differ in ``ratings``, ``profiles``, ``time`` and ``gaps`` (the last two with times alone)."""
+        from cranfield.splits import figures
+
+        return figures.figures_of(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
         about = {"split": self.name, "promise": self.promise, "wrong": bool(self.wrong)}
         return {**about, "findings": self.frame().drop("split").to_dicts(), **self.counts}
 
     def __str__(self) -> str:
-        verdict, *_ = self.sentences()
         findings = [finding for finding in self.findings if settings.details or finding.level != "fine"]
-        return "\n".join([verdict, *remark_lines(findings, MOST_REMARKS)])
+        return "\n".join([self.verdict[0], *remark_lines(findings, MOST_REMARKS)])
 
     def __repr__(self) -> str:
         return f"SplitCheck({self.name!r}, {len(self.wrong)} wrong of {len(self.findings)} findings)"
-
-    def _repr_html_(self) -> str:
-        return self.table().html()
 
 
 def check_split(

@@ -25,7 +25,7 @@ from cranfield.splits.split import Split
 from cranfield.tables import FORMATS, Vocabulary, write_table
 
 _RECORD = "split.json"
-_GROUPS = "give the groups.parquet, .csv or .tsv that cranfield split --method percentiles writes"
+_GROUPS = "give the groups.parquet, .csv or .tsv that the split percentiles writes"
 
 
 def write(
@@ -145,7 +145,7 @@ def _earlier(folder: Path) -> tuple[set[Path], list[Any]]:
 
 def _check_room(folder: Path, splits: Sequence[Split], form: str, files: set[Path], hashes: list[Any]) -> None:
     """Refuse to replace another split, or files that belong to no split."""
-    remedy = "choose another folder with --out, or replace it with --force"
+    remedy = "choose another folder with out=..., or replace it with force=True"
     first = splits[0]
     names = [*first.parts, *(["groups"] if first.item_groups is not None else [])]
     targets = [_home(folder, fold, first.folds) / f"{name}.{form}" for fold in range(first.folds) for name in names]

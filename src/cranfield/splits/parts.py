@@ -97,7 +97,7 @@ class Division:
             if given is not None:
                 raise ImpossibleSplitError(
                     f"unit={given} needs baskets or sessions, and the ratings of the {self.users} have none; name "
-                    "their column with basket=NAME (--basket), or make sessions with session_gap=30min"
+                    "their column with basket=NAME, or make sessions with session_gap=30min"
                 )
             unit = "event"
         settings = {name: value for name, value in self.settings.items() if name != "unit"}
@@ -483,7 +483,7 @@ def _disjoint(parts: dict[str, Ratings], overlap: str) -> tuple[dict[str, Rating
             raise ImpossibleSplitError(
                 f"{np.count_nonzero(~fresh):,} (user, item) pairs of the {name} part are also in another part "
                 f"(first user {parts[name].user_ids.ids([user])[0]!r}, item {parts[name].item_ids.ids([item])[0]!r}); "
-                "drop them with overlap=test (--overlap test: kept in the test part only) or overlap=train"
+                "drop them with overlap=test or overlap=train"
             )
         disjoint[name] = parts[name] if fresh.all() else parts[name].keep(fresh)
     return disjoint, repeated

@@ -39,6 +39,13 @@ class Split:
         The popularity group of each item code, 0 for the most popular (see `percentiles`); None for other splits.
     profiles
         The input of users who are held out whole (see `strong_generalisation`); None for other splits.
+
+    Examples
+    --------
+    >>> import cranfield as cf
+    >>> split = cf.splits.random(cf.Ratings.of([1] * 4, list("abcd")), exact=True, train=0.5)
+    >>> len(split.train), len(split.test)
+    (2, 2)
     """
 
     train: Ratings
@@ -150,7 +157,7 @@ def counted_test(test: Ratings, train: Ratings | None, repeats: str, had: NDArra
     """
     check.one_of("repeats", repeats, REPEATS)
     if train is None and had is None:
-        raise SettingError(f"repeats={repeats!r} needs the training ratings; give them as train=... (--train FILE)")
+        raise SettingError(f"repeats={repeats!r} needs the training ratings; give them as train=...")
     if had is None:
         assert train is not None
         users = train.user_ids.recoded(test.users, test.user_ids)

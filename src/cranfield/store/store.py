@@ -154,8 +154,8 @@ class Store:
         except (OSError, UnwrittenError) as error:
             why = error.why if isinstance(error, UnwrittenError) else error.strerror or str(error)
             raise CranfieldError(
-                f"{self.path} cannot be written ({why}); free some space or choose another folder with --out, and run "
-                "again: what is finished is kept"
+                f"{self.path} cannot be written ({why}); free some space or choose another folder with out=..., and "
+                "run again: what is finished is kept"
             ) from error
 
     def versions(self) -> dict[str, str]:
@@ -302,7 +302,7 @@ def open_store(path: str | Path) -> Iterator[Store]:
             with suppress(OSError, ValueError):
                 holder = f" (process {int((path / HOME / 'process').read_text(encoding='utf-8'))})"
             raise CranfieldError(
-                f"{path} is in use by another run{holder}; wait for it, or choose another folder with --out"
+                f"{path} is in use by another run{holder}; wait for it, or choose another folder with out=..."
             )
         with store.writing():
             (path / HOME / "process").write_text(str(os.getpid()), encoding="utf-8")
@@ -326,19 +326,19 @@ def in_use(path: Path) -> bool:
 def check_folder(path: Path) -> None:
     """Reject a folder that is neither new, nor empty, nor that of an experiment of this version."""
     if path.exists() and not path.is_dir():
-        raise CranfieldError(f"{path} is not a folder; choose another with --out")
+        raise CranfieldError(f"{path} is not a folder; choose another with out=...")
     try:
         there = list(path.iterdir()) if path.exists() else []
     except OSError as error:
-        raise CranfieldError(f"{path} cannot be read ({error.strerror}); choose another folder with --out") from error
+        raise CranfieldError(f"{path} cannot be read ({error.strerror}); choose another folder with out=...") from error
     if there and not (path / HOME).is_dir():
-        raise CranfieldError(f"{path} holds other files ({there[0].name}); choose an empty or new folder with --out")
+        raise CranfieldError(f"{path} holds other files ({there[0].name}); choose an empty or new folder with out=...")
     made_by = _made_by(path)
     # Each record shows whether it is of this version, so valid records outweigh what ``folder.json`` says.
     if made_by in (None, (__version__, FORMAT)) or Store(path).records():
         return
     raise CranfieldError(
-        f"{path} was made by cranfield {made_by[0]} and this is {__version__}; choose another folder with --out, or "
+        f"{path} was made by cranfield {made_by[0]} and this is {__version__}; choose another folder with out=..., or "
         "remove it to start again"
     )
 

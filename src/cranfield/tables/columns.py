@@ -84,7 +84,7 @@ def find_columns(
         if role not in places:
             there = ", ".join(repr(name) for name in names) if names is not None else f"{width} without names"
             problem = f"no column is known to hold the {role}s (columns: {there})"
-            remedy = f"say which one does with {role}=NAME (--{role} on the command line)"
+            remedy = f"say which one does with {role}=NAME"
             raise InputError(problem, source=label, remedy=remedy)
     return {role: places[role] for role in (*ROLES, *_NAMED_ONLY) if role in places}
 

@@ -103,7 +103,7 @@ def check_size(size: int, limit: int, label: str) -> None:
     """Refuse a file whose content is too large."""
     if size > limit:
         problem = f"the file unpacks to more than {limit:,} bytes"
-        remedy = "if you trust it, raise the limit with cranfield.settings.unpack_limit (--unpack-limit)"
+        remedy = "if you trust it, raise the limit with cranfield.settings.unpack_limit"
         raise InputError(problem, source=label, remedy=remedy)
 
 

@@ -65,7 +65,7 @@ def _decoded(data: bytes, encoding: str, label: str) -> str:
             f"byte 0x{data[error.start]:02x} is not {encoding}",
             source=label,
             row=None if wide else data.count(b"\n", 0, error.start) + 1,
-            remedy=f"say how the file is written with encoding='{other}' (--encoding {other})",
+            remedy=f"say how the file is written with encoding='{other}'",
         ) from error
     except UnicodeError as error:
         problem = f"the text is not {encoding} ({error})"
@@ -100,10 +100,10 @@ def find_layout(
         )
     if quote is not None and len(quote.encode()) != 1:
         raise SettingError(f"the quote {quote!r} is not a single character; use '\"' or \"'\", or None for none")
-    remedy = f"{separator!r} does not divide it; leave separator (--separator, --run-separator) out to detect it"
+    remedy = f"{separator!r} does not divide it; leave separator=... out to detect it"
     if separator is None:
         separator = _likeliest_separator(sample, quote)
-        remedy = "say what divides the fields with separator='...' (--separator; for runs --run-separator)"
+        remedy = "say what divides the fields with separator='...'"
     if not isinstance(separator, str) or separator == "" or "\n" in separator:
         raise SettingError(f"the separator {separator!r} cannot divide fields; use ',' or ';' or '::' or a tab, ...")
     if len(separator.encode()) > 1 or (quote is not None and not _encloses(data, separator, quote)):

@@ -30,9 +30,7 @@ def is_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.") and hasattr(source, "mapInArrow")
 
 
-def spark_session(
-    master: str | None = None, *, of: Any = None, wanted_by: str = "engine='spark' (--engine spark)"
-) -> Any:
+def spark_session(master: str | None = None, *, of: Any = None, wanted_by: str = "engine='spark'") -> Any:
     """Return the session ``of`` a dataframe, the active one, or a new one.
 
     A new one is on this machine, unless ``master`` or spark-submit sets another master.

@@ -23,9 +23,7 @@ _SPARE = b"\x1f\x1e\x1d\x1c\x01\x02\x03\x04\x05\x06"
 _BEHIND = b"behind the end"
 _BLOCK = 1 << 17
 _POLARS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-_OPEN_QUOTE = (
-    "a quote that is not closed is the usual cause: fix it, or treat quotes as text with quote=None (--no-quote)"
-)
+_OPEN_QUOTE = "a quote that is not closed is the usual cause: fix it, or treat quotes as text with quote=None"
 
 
 class TextTable(ColumnTable):
@@ -254,21 +252,18 @@ class TextTable(ColumnTable):
 
 
 def refuse_text_options(
-    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str, option: str = "--"
+    label: str, separator: str | None, header: bool | None, quote: str | None, encoding: str
 ) -> None:
-    """Refuse options of text files for a source that is not text.
-
-    ``option`` is the prefix of the command-line options: those of runs have their own.
-    """
+    """Refuse options of text files for a source that is not text."""
     given = {
-        f"separator ({option}separator)": separator is not None,
-        f"header ({option}header)": header is not None,
-        "quote (--no-quote)": quote != '"',
-        "encoding (--encoding)": encoding != "utf-8",
+        "separator": separator is not None,
+        "header": header is not None,
+        "quote": quote != '"',
+        "encoding": encoding != "utf-8",
     }
     name = next((name for name, is_given in given.items() if is_given), None)
     if name is not None:
-        raise SettingError(f"{label} is not a text file, and {name} is only for text; leave it out")
+        raise SettingError(f"{label} is not a text file, and {name}=... is only for text; leave it out")
 
 
 def _is_integer(field: str) -> bool:

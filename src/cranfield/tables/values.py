@@ -131,7 +131,7 @@ def ratings(column: pl.Series) -> NDArray[Any]:
             raise Fault(row, f"{_shown(column[row])} is not a number", f"write a number{comma} or leave the row out")
     elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         problem = f"{_shown(column[0])} is not a number"
-        raise Fault(0, problem, "choose the column of the ratings, or rating=False for none (--no-rating)")
+        raise Fault(0, problem, "choose the column of the ratings, or rating=False for none")
     if numbers.null_count():
         raise Fault(_first(numbers.is_null()), "the rating is missing", remedy)
     values = _singles(numbers) if len(numbers) else None
@@ -164,7 +164,7 @@ def times(column: pl.Series) -> NDArray[np.int64]:
     Whole numbers whose largest is 10¹¹ or more are milliseconds, 10¹⁴ microseconds and 10¹⁷ nanoseconds; numbers
     clearly in another unit than most are refused. They are dates if every one of them is written as one: 20011231.
     """
-    remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False, --no-time)"
+    remedy = "write seconds, milliseconds or an ISO date in every row, or read without times (time=False)"
     column = _categories_as_text(column)
     if column.dtype == pl.String:
         text = column.str.strip_chars()
@@ -236,7 +236,7 @@ def _refuse_two_units(numbers: NDArray[np.int64], scale: int) -> None:
             raise Fault(
                 row,
                 f"{numbers[row]} is a time in a different unit from most",
-                "write all times in seconds or all in milliseconds, or read without times (time=False, --no-time)",
+                "write all times in seconds or all in milliseconds, or read without times (time=False)",
             )
         coarser //= 1000
 

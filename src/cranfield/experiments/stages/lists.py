@@ -25,7 +25,7 @@ from cranfield.experiments.stages.data import (
     split_of,
 )
 from cranfield.experiments.stages.models import CALIBRATED, MODELS, ranker_of
-from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, save_judged, with_live
+from cranfield.judgments import Draw, Judged, catalogue_ids, judge, read_judged, with_live, write_judged
 from cranfield.measures import Scores, measure, with_repeats
 from cranfield.rankings import Ranking, Run, Targets, fill_system, write_run
 from cranfield.store import Made, encoding
@@ -120,7 +120,7 @@ class _Judged(Stage[Judged]):
         judged = judge(line.read(RUNS, unit), measured_judgments(line, unit))
         if line.decisions.averages_draws:
             judged = judged.fresh(draw=_draw(line, unit, judged))
-        return [save_judged(judged, place / "judged.npz")], {}
+        return [write_judged(judged, place / "judged.npz")], {}
 
     def read(self, line: Pipeline, unit: Unit) -> Judged:
         return read_judged(

@@ -132,7 +132,7 @@ def _findings(line: Pipeline, unit: Unit) -> Findings:
     main = None if compared[0] is None else _stated(line, unit, compared[0])
     averages = [_labelled(scores.frame(decisions.averaging), data, r, f) for r, f, scores in cases]
     comparisons = [
-        _labelled(comparison.frame(), data, r, f)
+        _labelled(comparison.rows, data, r, f)
         for (r, f, _), comparison in zip(cases, compared)
         if comparison is not None
     ]
@@ -190,7 +190,7 @@ _COMPARISON = "comparison.parquet"
 
 class _Results(Stage[Findings]):
     name, title, level = "results", "Comparing", "source"
-    exported, version = True, 12
+    exported, version = True, 13
 
     def made_of(self, line: Pipeline, unit: Unit) -> dict[str, Any]:
         decisions = line.decisions
@@ -282,7 +282,7 @@ class _Segments(Stage[SegmentResults]):
         frames = {"segments": pl.concat(segment.averaged.frame(averaging) for segment in results)}
         compared = [segment for segment in results if isinstance(segment, SegmentComparison)]
         if compared:
-            frames["segment-comparisons"] = pl.concat(segment.frame() for segment in compared)
+            frames["segment-comparisons"] = pl.concat(segment.frame(detail=True) for segment in compared)
             frames["segment-interactions"] = pl.concat(
                 segment.interactions.select(pl.lit(segment.segments.name).alias("segment"), pl.all())
                 for segment in compared
@@ -366,7 +366,7 @@ def facts_of_groups(results: SegmentResults) -> list[Fact]:
     """Return the facts of the verdicts on groups; without any results, why there are none."""
     if not results:
         return [experiment_facts.Inconclusive("one group")]
-    return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts]
+    return [fact for segment in results if isinstance(segment, SegmentComparison) for fact in segment.facts()]
 
 
 STUDIES = ("robustness", "power", "correlation", "groups", "advice", "samples", "curves")

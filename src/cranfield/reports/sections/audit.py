@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cranfield._figures import MOST_SYSTEMS
 from cranfield._table import Table
 from cranfield._terminal import shown
 from cranfield.audits import (
@@ -23,7 +24,6 @@ from cranfield.audits import (
 )
 from cranfield.facts import Fact, sentences
 from cranfield.facts import audit as audit_facts
-from cranfield.reports import figures
 from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import downloads, figure, folded, notes, packed, paragraphs, sortable, still, text
 
@@ -349,7 +349,7 @@ def _questions(chosen: ShownPair, tables: dict[str, Table]) -> tuple[str, str]:
 
 
 def _systems(audit: Audit, tables: dict[str, Table]) -> tuple[str, str]:
-    cut = " The best 40 on average." if len(audit.systems) > figures.MOST_SYSTEMS else ""
+    cut = " The best 40 on average." if len(audit.systems) > MOST_SYSTEMS else ""
     drawn = figure("audit-ranks", audit.plot("ranks"), f"How often each system has each rank, over all set-ups.{cut}")
     more = paragraphs([_SAYS["ranks"]]) + _whole(tables["ranks"]) + _whole(tables["pairs"])
     return paragraphs(audit.rank_facts()) + drawn, more

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
-from cranfield._figures import ACCENT, altair, data_of, themed, tips
 from cranfield.biases import Bias, RatioToRandom
 from cranfield.facts import Fact, sentences
-from cranfield.facts import bias as bias_facts
 from cranfield.reports.html_page import Section
 from cranfield.reports.markup import Column, Value, downloads, figure, folded, notes, paragraphs, sortable, table, text
 
@@ -33,10 +29,7 @@ def beside_random(times: RatioToRandom) -> Section:
         ]
         for row in shown.rows
     ]
-    main = frame["metric"][0]
-    ratios = frame.filter(metric=main)["times_random"].drop_nulls().to_list()
-    said = [bias_facts.TimesRandom(main, min(ratios), max(ratios))] if ratios else []
-    html = paragraphs(said) + table(shown.caption, columns, rows)
+    html = paragraphs(times.facts()[:1]) + table(shown.caption, columns, rows)
     more = paragraphs([_AGAINST_RANDOM]) + notes(shown.notes) + downloads("times-random")
     return Section("times-random", "How far above a random ranking?", html, more, {"times-random": frame})
 
@@ -61,7 +54,7 @@ def _frames(answer: Bias) -> dict[str, pl.DataFrame]:
         "conclusions": answer.conclusions,
         "groups": answer.groups,
         "predicted": answer.predicted,
-        **({} if answer.estimates is None else {"estimates": answer.estimates.frame}),
+        **({} if answer.estimates is None else {"estimates": answer.estimates.frame()}),
     }
 
 
@@ -94,24 +87,4 @@ def bias_section(answer: Bias, *opening: Fact) -> Section:
 
 def _orders(answer: Bias) -> str:
     said = f"{answer.metric} of each system as measured, and without popularity's advantage."
-    return figure("bias-orders", orders_figure(answer), said)
-
-
-def orders_figure(answer: Bias) -> Any:
-    """Return the averages under each protocol, with their intervals, one panel per protocol."""
-    alt = altair()
-    names = [protocol.name for protocol in answer.protocols]
-    systems = answer.orders.filter(protocol=names[0]).sort("place", maintain_order=True)["system"].to_list()
-    charts = []
-    for k, name in enumerate(names):
-        rows = answer.orders.filter(pl.col("protocol") == name)
-        # Two panels in a row, which a phone shows whole; the first has the names.
-        named = alt.Axis(labels=k % 2 == 0, ticks=k % 2 == 0)
-        base = alt.Chart(data_of(rows)).encode(y=alt.Y("system:N", sort=systems, title=None, axis=named))
-        title = [bias_facts.NAMES[name], f"({name})"]
-        tooltip = tips(system="system", mean=("mean", ".4f"), lower=("lower end", ".4f"), upper=("upper end", ".4f"))
-        line = base.mark_rule(color=ACCENT, strokeWidth=2).encode(x=alt.X("lower:Q", title=title), x2="upper:Q")
-        point = base.mark_point(filled=True, size=60, color=ACCENT, opacity=1)
-        point = point.encode(x=alt.X("mean:Q", title=title), tooltip=tooltip)
-        charts.append((line + point).properties(width=125, height=24 * len(systems)))
-    return themed(alt.concat(*charts, columns=2))
+    return figure("bias-orders", answer.plot(), said)

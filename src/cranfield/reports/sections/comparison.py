@@ -6,18 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from cranfield._terminal import shown
 from cranfield.comparisons import Comparison
-from cranfield.facts import Fact, p_equals, sentences
 from cranfield.facts import comparison as comparison_facts
-from cranfield.facts import experiment as experiment_facts
+from cranfield.facts import p_equals, sentences
 from cranfield.measures import Averaging, Scores
-from cranfield.metrics import metric_label, properties_of
-from cranfield.reports import figures
+from cranfield.metrics import metric_label
 from cranfield.reports.html_page import Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, folded, notes, paragraphs, sortable, table, text
 from cranfield.reports.tables import best_first
@@ -30,9 +26,9 @@ def answer(scores: Scores, comparison: Comparison | None, averaging: Averaging) 
     """Return the answer: a sentence on the main metric, the differences as a figure, and at most three warnings."""
     title = "The answer" if comparison is not None else "Who has the best averages?"
     if comparison is None or comparison.main is None:
-        facts = untested(scores, scores.average(averaging)) if comparison is None else comparison.facts()
+        facts = scores.facts(averaging) if comparison is None else comparison.facts()
         return Section("answer", title, _answered(str(facts[0])) + folded("By the other metrics", notes(facts[1:])))
-    said = comparison.gate.facts[0].brief if comparison.gate is not None else comparison.main.answer
+    said = comparison.gate.facts()[0].brief if comparison.gate is not None else comparison.main.answer
     doubts = comparison.doubts
     folds = {
         "By the other metrics": _other_metrics(comparison),
@@ -61,11 +57,11 @@ def differences(comparison: Comparison, name: str) -> str:
     main = comparison.main
     if main is None or main.is_equal or main.role == "description":
         return ""
-    hidden = len(main.against) - figures.MOST_DIFFERENCES
+    hidden = len(main.against) - comparison.most_drawn
     more = f"; {hidden} more systems are in the leaderboard" if hidden > 0 else ""
     judged = " and told by the judgments" if "untold" in main.against.values() else ""
     caption = f"{main.name} against {main.reference}; filled: significant{judged}; {comparison.intervals}{more}."
-    return figure(f"{name}-differences", figures.differences(comparison), caption)
+    return figure(f"{name}-differences", comparison.plot(), caption)
 
 
 def _other_metrics(comparison: Comparison) -> str:
@@ -94,27 +90,6 @@ def _against(standing: comparison_facts.MetricStanding, system: str, reference: 
     better = lead.row["better"]
     kind = "" if better is None else "better" if better == system else "worse"
     return Value(f"{text(lead.signed)}<small>p {text(p_equals(lead.row['p_corrected']))}</small>", lead.gain, kind)
-
-
-def untested(scores: Scores, means: NDArray[np.float64]) -> list[Fact]:
-    """Return the best average of each metric; or, if there is none, why nothing can be concluded from these scores."""
-    nothing_relevant = scores.nothing_relevant
-    if scores.n_lists == 0:
-        return [experiment_facts.Inconclusive("no users")]
-    if np.isnan(means).all():
-        return [experiment_facts.Inconclusive("no values", nothing_relevant=nothing_relevant)]
-    if len(scores.systems) == 1:
-        return [experiment_facts.Inconclusive("one system", scores.systems[0])]
-    if all(len({float(value) for value in means[:, m]}) == 1 for m in range(len(scores.metrics))):
-        return [experiment_facts.Inconclusive("equal averages")]
-    said: list[Fact] = []
-    winners = [properties_of(metric).has_winners for metric in scores.metrics]
-    for m in sorted(range(len(winners)), key=lambda m: not winners[m]):
-        best = best_first(means[:, m], scores.lower_is_better[m] and winners[m])[0]
-        mean = None if np.isnan(means[best, m]) else float(means[best, m])
-        of_metric = (scores.metrics[m], scores.systems[best], mean)
-        said.append(experiment_facts.UntestedAverage(*of_metric, "best" if winners[m] else "highest", nothing_relevant))
-    return said
 
 
 # Maximum systems in a table that a browser shows quickly; and maximum pairs in a file that stays small.
@@ -149,7 +124,7 @@ def pairs(comparison: Comparison | None, *, name: str = "pairs", title: str = _P
         tables = {name: _of_leaders(comparison)}
         said.append(
             f"There are {len(rows):,} pairs and metrics; the table to download holds only those with the best system "
-            "of each metric. Comparison.frame() returns all of them."
+            "of each metric. Comparison.frame(detail=True) returns all of them."
         )
     options = "".join(
         f'<option value="{m}">{text(metric_label(metric))}</option>' for m, metric in enumerate(comparison.metrics)

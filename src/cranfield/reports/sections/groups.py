@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cranfield._figures import Style, altair, data_of, look, series, themed, tips
+from cranfield._figures import QUANTILES, Style, altair, data_of, look, series, themed, tips
 from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison, SegmentComparison, leads_frame, window_leads
 from cranfield.facts import comparison as comparison_facts
 from cranfield.facts import p_text, sentences
 from cranfield.measures import PLAIN, Averaging, Scores, Segments
 from cranfield.metrics import average_phrase
-from cranfield.reports import figures
-from cranfield.reports.figures import QUANTILES
 from cranfield.reports.html_page import Reported, Section, on_page
 from cranfield.reports.markup import Column, Value, downloads, figure, notes, paragraphs, sortable, table, text
 
@@ -42,7 +40,7 @@ def users(scores: Scores, averaging: Averaging = PLAIN, comparison: Comparison |
     )
     drawn = ""
     for k, metric in enumerate(metrics[:_FIGURES], start=1):
-        chart = figures.distributions(scores, metric, averaging=averaging)
+        chart = scores.plot("distributions", metric=metric, averaging=averaging)
         drawn += figure(f"users-{k}", chart, f"{metric} over the {unit}s, by system.")
     tables = {"quantiles": quantiles(scores, averaging)}
     if scores.values.size <= _MOST_VALUES:
@@ -64,7 +62,7 @@ def _wins(comparison: Comparison) -> str:
     counts = (row[wins], row["ties"], row[losses])
     said = comparison_facts.WinsByUser(main.name, (best, nearest), *counts)
     caption = f"Share of the users for whom {best} is better than, equal to and worse than each system."
-    return paragraphs([said]) + figure("users-wins", figures.wins(comparison, main.metric), caption)
+    return paragraphs([said]) + figure("users-wins", comparison.plot("wins", metric=main.metric), caption)
 
 
 def quantiles(scores: Scores, averaging: Averaging = PLAIN) -> pl.DataFrame:
@@ -126,7 +124,7 @@ def _figure(averaged: Segments, averaging: Averaging, level: float) -> str:
     if len(averaged.scores.systems) < 2:
         return ""
     metric = averaged.scores.metrics[0]
-    chart = figures.segments(averaged, metric, averaging=averaging, level=level)
+    chart = averaged.plot(metric=metric, averaging=averaging, level=level)
     said = (
         f"{metric} by {averaged.name} with its {100 * level:g} % interval, best first; the best of a group in colour."
     )
@@ -143,7 +141,10 @@ def _tables(segment: Segments | SegmentComparison, averaging: Averaging, level: 
     name = file_name(segment.averaged.name)
     tables = {f"segments-{name}": segment.averaged.frame(averaging, level=level)}
     if isinstance(segment, SegmentComparison):
-        tables |= {f"segments-{name}-pairs": segment.frame(), f"segments-{name}-interactions": segment.interactions}
+        tables |= {
+            f"segments-{name}-pairs": segment.frame(detail=True),
+            f"segments-{name}-interactions": segment.interactions,
+        }
     return tables
 
 

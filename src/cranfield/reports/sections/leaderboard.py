@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from cranfield._figures import MOST_SYSTEMS
 from cranfield._numbers import number_text
 from cranfield.comparisons import Comparison
 from cranfield.facts import experiment as experiment_facts
@@ -60,8 +61,8 @@ def leaderboard(
     shown = table(f"Averages with {100 * level:g} % intervals.{key}", columns, body, hidden=hidden)
     drawn = ""
     if len(scores.systems) > 1:
-        chart = figures.averages(scores, scores.metrics[0], averaging=averaging, level=level)
-        most, systems = figures.MOST_SYSTEMS, len(scores.systems)
+        chart = scores.plot(averaging=averaging, level=level)
+        most, systems = MOST_SYSTEMS, len(scores.systems)
         cut = f"; the best {most} of {systems}" if systems > most else ""
         said = f"{scores.metrics[0]} with its {100 * level:g} % interval, best first{cut}."
         drawn = figure(f"{name}-averages", chart, said)

@@ -29,7 +29,7 @@ def trust(assessment: Assessment) -> Section:
     advice = assessment.advice().table(first=None)
     columns = [Column(name, numeric=k > 0) for k, name in enumerate(advice.header)]
     listed = table(advice.caption, columns, [list(map(_cell, row)) for row in advice.rows])
-    answer, *others = assessment.sentences()
+    answer, *others = assessment.verdict
     more = paragraphs(others) + listed + "".join(drawn[1:]) + notes(assessment.advice().limits) + downloads(*tables)
     return Section("trust", "Which metric can be trusted?", paragraphs([answer]) + "".join(drawn[:1]), more, tables)
 
@@ -84,7 +84,7 @@ def rating_predictions(predictions: PredictedRatings | None) -> Section | None:
     drawn = [figure(f"predictions-{kind}", predictions.plot(kind), said) for kind, said in _PREDICTIONS.items()]
     more = paragraphs([_ERRORS]) + sortable(shown, names=1) + notes(shown.notes) + "".join(drawn[:1] + drawn[2:])
     tables = {
-        "predictions-shares": predictions.sells(),
+        "predictions-shares": predictions.frame(),
         "predictions-migration": predictions.migration(),
         "predictions-by-rating": predictions.curve("rating"),
         "predictions-by-rank": predictions.curve("rank"),

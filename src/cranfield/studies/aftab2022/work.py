@@ -261,7 +261,7 @@ def _pairs(version: str, scores: Scores) -> ValueRows:
     decisions: dict[str, Any] = {"correction": "none", "coverage": "reduced", "undefined": "zero"}
     comparison = compare(scores, significance="permutation", metrics=list(names.values()), **decisions)
     spelled = {spelling: name for name, spelling in names.items()}
-    columns = comparison.frame().select("metric", "system_a", "system_b", "difference", "p")
+    columns = comparison.rows.select("metric", "system_a", "system_b", "difference", "p")
     rows: ValueRows = [
         ("pair", version, 0.0, spelled[metric], f"{a} | {b}", difference, p)
         for metric, a, b, difference, p in columns.iter_rows()

@@ -318,7 +318,7 @@ def _pairs(design: str, threshold: float, scores: Scores) -> ValueRows:
 def _wilcoxon(design: str, scores: Scores) -> ValueRows:
     """Return the difference of each pair of systems in precision, and its p-value by Wilcoxon's test over users."""
     comparison = compare(scores, significance="wilcoxon", metrics=[PRECISION], correction="none", undefined="zero")
-    columns = comparison.frame().select("system_a", "system_b", "difference", "p")
+    columns = comparison.rows.select("system_a", "system_b", "difference", "p")
     return [
         ("wilcoxon", design, 0.0, PRECISION, f"{a} and {b}", difference, p)
         for a, b, difference, p in columns.iter_rows()

@@ -177,7 +177,7 @@ def _p_values(scores: Scores, average: str, metrics: Sequence[str]) -> dict[str,
     test = "log_student(epsilon=0.01)" if average.startswith("geometric") else "student"
     averaging: dict[str, Any] = {"average": average, "undefined": "zero", "coverage": "full", "by": "user"}
     comparison = compare(scores, significance=test, metrics=metrics, correction="none", **averaging)
-    return dict(comparison.frame().select("metric", "p").iter_rows())
+    return dict(comparison.rows.select("metric", "p").iter_rows())
 
 
 def _depths(scores: Scores, metrics: Sequence[str]) -> ValueRows:

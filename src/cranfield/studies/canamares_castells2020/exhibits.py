@@ -102,7 +102,7 @@ def _figure_2(means: pl.DataFrame) -> list[Exhibit]:
         "the systems have their parameters for MovieLens 1M; the paper uses others on Yahoo R3"
         if known
         else "unbiased numbers are missing, because they need ratings of random items. The paper has those of "
-        "Yahoo R3, which may not be redistributed; cm100k, coat and --known FILE have some too"
+        "Yahoo R3, which may not be redistributed; cm100k, coat and known=... have some too"
     )
     header = ["System", *(f"{metric}: {name}" for metric, name in columns)]
     numbers = exhibit("figure-02-numbers", caption, header, rows, (note,), part)

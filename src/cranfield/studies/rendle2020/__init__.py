@@ -77,7 +77,7 @@ def _plan(
     if negatives is None:
         raise SettingError(
             "rendle2020 needs the test item of each user and the items that it is ranked among; give negatives "
-            "(--negatives FILE) with the columns user, item and negatives"
+            "with the columns user, item and negatives"
         )
     wanted = trainings(seed, epochs) if systems is None else _given(systems, seed)
     if len({trained.row for trained in wanted}) < 2:

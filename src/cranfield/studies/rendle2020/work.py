@@ -353,7 +353,7 @@ class NcfNumbers:
         names, frames = pl.Series(list(METRICS)), []
         for row, result in results.items():
             full = pl.Series([self.of(row, FULL, metric)[0] for metric in METRICS])
-            frames.append(result.frame.with_columns(row=pl.lit(row), metric=names, full=full))
+            frames.append(result.frame().with_columns(row=pl.lit(row), metric=names, full=full))
         inside = pl.col("full").is_between("lower", "upper")
         return pl.concat(frames).select("row", pl.exclude("row")).with_columns(inside=inside)
 
