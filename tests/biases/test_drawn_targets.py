@@ -151,4 +151,4 @@ def test_candidates_that_no_list_holds_are_noted_as_training_items_may_be(split)
 
 
 def _on_lists(scores):
-    return [note for note in map(str, scores.notes) if "are in no list" in note and "--train" in note]
+    return [note for note in map(str, scores.notes) if "are in no list" in note and "train=" in note]

@@ -133,7 +133,7 @@ def test_items_that_are_not_ranked_count_0():
 
 
 @pytest.mark.parametrize(
-    ("lists", "train", "message"), [("all", True, "only lists of one relevant item"), ("one", False, "--train FILE")]
+    ("lists", "train", "message"), [("all", True, "only lists of one relevant item"), ("one", False, "give train=")]
 )
 def test_runs_that_cannot_be_corrected_are_refused(lists, train, message, split):
     runs = cf.recommend(split, "popularity", relevant=lists, nonrelevant=5, threshold=4)

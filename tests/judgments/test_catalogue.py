@@ -179,7 +179,7 @@ def test_groups_and_the_page_of_a_command_have_its_catalogue(tmp_path, monkeypat
     pl.DataFrame({"item": range(20)}).write_csv("items.csv")
     pl.DataFrame({"user": range(8), "group": ["x", "y"] * 4}).write_csv("groups.csv")
     pages = []
-    monkeypatch.setattr("cranfield.reports.write_report", lambda _, scores, *__, **___: pages.append(scores))
+    monkeypatch.setattr("cranfield.reports.write_report", lambda scores, *_, **__: pages.append(scores))
     options = ["--test", "test.csv", "--train", "train.csv", "a.csv", "b.csv", "--catalogue", "items.csv"]
     options += ["-m", "EPC@4", "-m", "ILD@4"]
     main(["evaluate", *options, "--segment", "groups.csv:group", "--format", "json", "--report", "page.html"])
