@@ -185,6 +185,14 @@ SAID: list[tuple[Fact, str]] = [
         "On held-out ratings 20 of 28 pairs differ significantly; in 5 of them the winner is truly the worse system.",
     ),
     (
+        demo.SignificantPairs("held-out ratings", 28, 20, 5, 12, 4),
+        "On held-out ratings 20 of 28 pairs differ significantly; in 5 of them the winner is truly the worse system. In 12 of them a comparison calls nobody better, because unjudged items could reverse the order; 4 of these are wrong.",
+    ),
+    (
+        demo.SignificantPairs("held-out ratings", 28, 20, 0, 1),
+        "On held-out ratings 20 of 28 pairs differ significantly; no winner is truly worse. In 1 of them a comparison calls nobody better, because unjudged items could reverse the order.",
+    ),
+    (
         demo.SignificantPairs("held-out ratings", 28, 20, 0),
         "On held-out ratings 20 of 28 pairs differ significantly; no winner is truly worse.",
     ),

@@ -152,14 +152,19 @@ def test_the_check_of_the_advice_says_which_metrics_are_nearer_to_the_truth(foun
     assert "all 5 metrics are equally far from the truth (tau 0.25)" in str(found.advice_check())
 
 
-def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found):
+@pytest.mark.parametrize("test", [HELD_OUT, RANDOM_ITEMS])
+def test_wrong_claims_are_significant_pairs_whose_winner_is_truly_worse(found, test):
     true = dict(zip(found.systems, found.averages(TRUTH)))
-    rows = found.comparisons[HELD_OUT].of_metric(METRIC).rows(named=True)
-    wrong = 0
-    for row in rows:
-        loser = row["system_b"] if row["better"] == row["system_a"] else row["system_a"]
-        wrong += row["better"] is not None and true[row["better"]] < true[loser]
-    assert found.claims(HELD_OUT) == SignificantPairs(HELD_OUT, 28, sum(row["significant"] for row in rows), wrong)
+    measured = dict(zip(found.systems, found.averages(test)))
+    counts = [0, 0, 0, 0]
+    for row in found.comparisons[test].of_metric(METRIC).rows(named=True):
+        winner, loser = sorted((row["system_a"], row["system_b"]), key=measured.get, reverse=True)
+        wrong, untold = true[winner] < true[loser], row["better"] is None
+        if row["significant"]:
+            counts = [n + one for n, one in zip(counts, (True, wrong, untold, wrong and untold))]
+    assert found.claims(test) == SignificantPairs(test, 28, *counts)
+    assert (counts[1] > 0) == (test == HELD_OUT)
+    assert (counts[2] > 0) == (test == HELD_OUT)
 
 
 def test_the_sentences_name_the_published_and_the_true_winner(found):

@@ -251,8 +251,11 @@ def _answer(
     assert cutoff is not None
     scores = protocols.every[0].scores
     scores.check_measured()
+    # Protocols differ in what is judged, which is what they are compared for, so every test goes by the judgments.
     comparisons = {
-        name: compare(own, alpha=alpha, seed=seed, average=averaging.average, groups=averaging.groups)
+        name: compare(
+            own, alpha=alpha, seed=seed, average=averaging.average, groups=averaging.groups, unjudged="ignore"
+        )
         for name, own, averaging in protocols.every
     }
     measuring = Measuring(metrics=[str(metric)], threshold=level)

@@ -98,12 +98,19 @@ class SignificantPairs(Fact):
     pairs: int
     significant: int
     wrong: int
+    # Significant pairs of which a comparison calls nobody better, since unjudged items could reverse the order, and
+    # how many of `wrong` are among them.
+    untold: int = 0
+    untold_wrong: int = 0
 
     def _said(self) -> str:
         wrong = f"in {self.wrong} of them the winner is truly the worse system" if self.wrong else ""
+        untold = f" In {self.untold} of them a comparison calls nobody better, because unjudged items could reverse the"
+        caught = f"; {self.untold_wrong} of these {'is' if self.untold_wrong == 1 else 'are'} wrong"
         return (
             f"On {self.test} {self.significant} of {self.pairs} pairs differ significantly; "
             f"{wrong or 'no winner is truly worse'}."
+            + (f"{untold} order{caught if self.wrong else ''}." if self.untold else "")
         )
 
 

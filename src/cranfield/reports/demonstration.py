@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from cranfield import _checks, simulate
@@ -120,9 +121,12 @@ class Demo:
         """Return how many pairs there are, how many differ significantly, and how many of these are wrong."""
         true = dict(zip(self.systems, self.averages(TRUTH)))
         rows = self.comparisons[test].of_metric(METRIC)
-        significant = list(rows.filter("significant").select("system_a", "system_b", "better").iter_rows())
-        wrong = sum(true[better] < max(true[a], true[b]) for a, b, better in significant if better is not None)
-        return demo_facts.SignificantPairs(test, len(rows), len(significant), int(wrong))
+        significant = rows.filter("significant")
+        gains = [true[a] - true[b] for a, b in significant.select("system_a", "system_b").iter_rows()]
+        wrong = significant["difference"].sign() * pl.Series(gains, dtype=pl.Float64) < 0
+        untold = significant["better"].is_null()
+        counts = (len(significant), wrong.sum(), untold.sum(), (wrong & untold).sum())
+        return demo_facts.SignificantPairs(test, len(rows), *map(int, counts))
 
     def leaders(self, test: str) -> list[str]:
         """Return the best system on a test set, and those that are not significantly worse."""
@@ -242,7 +246,9 @@ def demo(size: str = "medium", *, seed: int = 0, stages: Stages = silent) -> Dem
             scores[name] = measure(runs, test, METRICS, threshold=_THRESHOLD)
             advance()
     with stages("Comparing"):
-        comparisons = {name: compare(scores[name], seed=seed) for name in (HELD_OUT, RANDOM_ITEMS)}
+        # Which of the random items are judged is chance, so the judged ones tell of all.
+        by_judgments = {HELD_OUT: "check", RANDOM_ITEMS: "ignore"}
+        comparisons = {name: compare(scores[name], unjudged=rule, seed=seed) for name, rule in by_judgments.items()}
     with stages("Assessing"):
         assessment = assess(runs, split.test, METRICS, threshold=_THRESHOLD, sizes=_SIZES, samples=_SAMPLES, seed=seed)
     variants = []
