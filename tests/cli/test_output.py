@@ -53,9 +53,12 @@ def test_below_a_bar_it_is_said_whole_on_a_narrow_terminal(capsys, monkeypatch):
     with _output._bar("Training", 2) as (advance, listen), _terminal.heard_by(listen):
         with _terminal.progress("Fitting neumf", total=20, unit="epochs") as epochs:
             epochs.advance(note="loss 0.5, validation nDCG@10 0.3")
-        time.sleep(0.3)  # until it is redrawn
+        said, until = "", time.monotonic() + 20
+        while "Fitting neumf" not in said and time.monotonic() < until:  # until it is redrawn
+            time.sleep(0.05)
+            said += capsys.readouterr().err
         advance()
-    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", capsys.readouterr().err)
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", said + capsys.readouterr().err)
     assert "Training" in said
     assert "Fitting neumf: 1 of 20 epochs" in said
     assert "validation nDCG@10 0.3" in " ".join(said.split())
