@@ -393,8 +393,8 @@ def test_the_commands_of_studies_run_on_small_data(block):
         return
     for command in block.code.replace("$ ", "").splitlines():
         study, others = re.match(r"cranfield replicate '?([\w-]+)(?:\([^)]*\))?'?(.*)", command).groups()
-        own, _, more = SMALL_STUDIES[study].rpartition(")")
-        _run_command(f"cranfield replicate '{study}{own}{')' if own else ''}' {others} {more}")
+        own, more = re.fullmatch(r"(\([^)]*\))?(.*)", SMALL_STUDIES[study]).groups()
+        _run_command(f"cranfield replicate '{study}{own or ''}' {others} {more}")
 
 
 @pytest.mark.spark
