@@ -120,7 +120,7 @@ def _story(demo: Demo, drawn: str) -> Section:
         ("", first.system, f"leads the published table; users truly like {percent(first.liked)} of what it recommends"),
         ("good", best.system, f"is truly best: users like {percent(best.liked)}"),
         ("warn" if claims.wrong else "", f"{claims.wrong} of {claims.significant}",
-         f"significant claims of the published table are wrong; a comparison leaves {claims.untold_wrong} of them open"),
+         f"significant claims of the published table are wrong; a comparison leaves {claims.untold_wrong} open"),
         ("", f"{demo.tau(HELD_OUT):.2f} → {demo.tau(RANDOM_ITEMS):.2f}",
          f"Kendall's tau with the true order, on {HELD_OUT} and on {RANDOM_ITEMS}"),
     ]  # fmt: skip
