@@ -50,7 +50,7 @@ REFUSALS = (
     ("command", "spilled", "segment", "--segment needs all lists at once"),
     ("command", "spark", "segment", "--segment needs all lists at once"),
     ("python", "spark", "ties=input", "ties='input' needs the order of the rows, and Spark rows have none"),
-    ("command", "spark", "ties=input", "ties='input' needs the order of the rows, and Spark rows have none"),
+    ("command", "spark", "ties=input", "--ties input needs the order of the rows, and Spark rows have none"),
     ("python", "spark", "form=order", "the lists have neither scores nor ranks, and Spark rows have no order"),
     ("command", "spark", "form=order", "the lists have neither scores nor ranks, and Spark rows have no order"),
 )
